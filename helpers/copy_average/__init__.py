@@ -1,0 +1,19 @@
+"""Copy or average: narrow networks that imitate wide ones.
+
+Kernels for Part III of the book, after Simsek, Bendjeddou, Gerstner and Brea
+(NeurIPS 2023). A *student* with ``n`` neurons imitates a *teacher* with
+``k``, on standard Gaussian inputs, in the mean square.
+
+Modules
+-------
+quadrature
+    Rules for expectations over one and two Gaussian variables.
+interactions
+    The interaction function of two neurons, and its derivatives.
+assumption
+    The two conditions on an activation under which one neuron averages.
+population
+    The loss and its gradient, batched over students.
+one_neuron
+    The best single neuron, in closed form and by search.
+"""

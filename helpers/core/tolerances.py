@@ -1,0 +1,99 @@
+"""Every tolerance of the helpers, with the reason for its size.
+
+No other module of ``helpers`` holds a bare power of ten. The unit roundoff of
+float64 is about ``2.2e-16``; a chain of ``n`` well-conditioned operations
+loses a few digits more, and the constants below say how many were granted.
+"""
+
+ROUNDING = 1e-12
+"""Identities that hold in exact arithmetic, after a few hundred float64
+operations on numbers of order one."""
+
+RANK_RELATIVE = 1e-10
+"""Singular values below this fraction of the largest count as zero. Data are
+given to about 16 digits and products of two factors keep about 13; the gap to
+1e-10 leaves room for sums over a few thousand samples."""
+
+SYMMETRY = 1e-10
+"""Largest relative asymmetry that a matrix called symmetric may have."""
+
+SETTLE_EXACT = 1e-9
+"""Default tolerance of a ledger entry that compares two exact quantities."""
+
+FINGERPRINT_DIGITS = 8
+"""Significant digits of a figure's fingerprint. Two more than are compared,
+so that a value next to a rounding boundary does not flip the comparison."""
+
+FINGERPRINT_ZERO = 1e-9
+"""Plotted values below this fraction of the artist's largest are drawn at
+zero as far as a reader can tell, and are rounding noise as often as not."""
+
+PRINTED_ZERO = 1e-8
+"""A measured number below this is printed as "below": its digits would be
+rounding residuals, which differ from machine to machine."""
+
+ORTHONORMAL = 1e-8
+"""Largest entry of ``U.T @ U - I`` for which the columns of ``U`` still count
+as orthonormal. Eigensolvers deliver 1e-13; a basis that was rounded to single
+precision (1e-7) is refused."""
+
+KERNEL_RELATIVE = 1e-10
+"""Laplacian eigenvalues below this fraction of the bound on the largest one
+(twice the largest degree, or 2) are called zero. The number of zeros must
+agree with the number of connected components, which is counted exactly."""
+
+SHIFT_RELATIVE = 1e-4
+"""Size of the negative shift of the shift-invert eigensolver, relative to the
+mean diagonal of the Laplacian. Far above rounding, so that the factorised
+matrix is safely positive definite, and far below the eigenvalues that matter,
+so that the wanted end of the spectrum stays well separated."""
+
+GAP_WARNING = 1.05
+"""Ratio of neighbouring eigenvalues below which a low-pass basis is flagged
+as poorly determined: a change of a few per cent in the weights may rotate
+its last vectors into the next ones."""
+
+COSINE_SLACK = 1e-9
+"""How far beyond one the absolute value of a cosine may lie and still be
+taken for rounding: a quotient of an inner product and two norms over vectors
+of a few thousand entries stays far below it, a wrong number does not."""
+
+QUADRATURE_TAIL = 1e-17
+"""What a quadrature rule may leave out: the Gaussian mass beyond the last
+node and the aliasing error of the step, both relative to one, so that the
+rule is as good as float64."""
+
+NEWTON_GRADIENT = 1e-11
+"""Largest entry of the gradient at which Newton's method stops. Gradients of
+the population loss are sums of some dozens of terms of order ten."""
+
+CRITICAL_GRADIENT = 1e-9
+"""Largest entry of the gradient at which a point counts as critical: one
+hundred times the stopping rule of Newton's method, and a millionth of the
+gradients at points that are known not to be critical."""
+
+LARGEST_NORM = 1e30
+"""Largest norm of a weight vector that closed forms accept: their fifth
+powers of products of two squares stay below float64's 1e308."""
+
+SIGN_TIE = 1e-6
+"""Entries of an eigenvector within this fraction of the largest tie for it
+when the sign is fixed; the first of them decides. Symmetric graphs give exact
+ties, which rounding would otherwise decide differently on each machine."""
+
+COMPLEX_STEP = 1e-30
+"""Step of a derivative along the imaginary axis. Nothing is subtracted, so
+that it can be far below rounding; its square must vanish beside one."""
+
+FINITE_DIFFERENCE = 1e-5
+"""Step of a central difference of an exact gradient: the truncation error,
+its square, and the rounding error, 2e-16 over the step, are both near 1e-11
+for quantities of order one."""
+
+QUASI_NEWTON_GRADIENT = 1e-8
+"""Largest entry of the gradient at which L-BFGS stops. It stalls between 1e-8
+and 1e-7 on ill-conditioned losses; Newton's method takes over from there."""
+
+STALLED_DAMPING = 1e12
+"""Levenberg-Marquardt damping, relative to the squared gradient, beyond which
+no step can lower the gradient and the search has stalled."""

@@ -1,0 +1,317 @@
+"""Population loss: hand values, autograd, sampling, laws."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.copy_average.population import (
+    Student,
+    Teacher,
+    function_norm,
+    outside_fraction,
+    pack,
+    population_hessian,
+    population_loss,
+    population_loss_grad,
+    teacher_cosines,
+    unpack,
+)
+from helpers.core.activations import ACTIVATIONS, get_activation
+
+NAMES = sorted(ACTIVATIONS)
+
+
+def random_problem(seed, batch=(), n=2, k=3, d=4):
+    rng = np.random.default_rng(seed)
+    teacher = Teacher(rng.standard_normal((k, d)), rng.standard_normal(k))
+    W = rng.standard_normal((*batch, n, d))
+    return W, rng.standard_normal((*batch, n)), teacher
+
+
+# --- hand values ---------------------------------------------------------------
+
+
+def test_function_norm_by_hand():
+    for k in (1, 2, 7):
+        teacher = Teacher.orthonormal(k)
+        assert function_norm(teacher) == pytest.approx(k / 3)
+        relu = k / 2 + k * (k - 1) / (2 * math.pi)
+        assert function_norm(teacher, "relu") == pytest.approx(relu)
+        assert function_norm(teacher, "identity") == pytest.approx(k)
+        square = 3 * k + k * (k - 1)
+        assert function_norm(teacher, "square") == pytest.approx(square)
+
+
+def test_two_linear_networks():
+    teacher = Teacher([[1.0, 0.0], [0.0, 2.0]], [3.0, 1.0])
+    W, a = [[1.0, 1.0]], [2.0]
+    # f - f* = 2 (x1 + x2) - 3 x1 - 2 x2 = -x1
+    assert population_loss(W, a, teacher, "identity") == pytest.approx(1)
+    _, grad_W, grad_a = population_loss_grad(W, a, teacher, "identity")
+    np.testing.assert_allclose(grad_W, [[-4, 0]], atol=1e-14)
+    np.testing.assert_allclose(grad_a, [-2])
+
+
+@pytest.mark.parametrize("k", [2, 5, 9])
+def test_force_at_the_copy_point(k):
+    # one neuron on one of k teacher neurons: the others pull with 2 / pi
+    teacher = Teacher.orthonormal(k)
+    _, grad_W, grad_a = population_loss_grad(teacher.V[:1], [1.0], teacher)
+    expected = np.zeros(k + 1)
+    expected[1:k] = -2 / math.pi
+    np.testing.assert_allclose(grad_W[0], expected, atol=1e-14)
+    np.testing.assert_allclose(grad_a, 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_teacher_itself_is_a_zero(name):
+    teacher = random_problem(3)[2]
+    loss, *grads = population_loss_grad(teacher.V, teacher.b, teacher, name)
+    assert abs(loss) < 1e-11
+    np.testing.assert_allclose(pack(*grads), 0, atol=1e-11)
+
+
+# --- independent ways ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient_against_differences(name):
+    W, a, teacher = random_problem(0, batch=(2,))
+    loss, *grads = population_loss_grad(W, a, teacher, name)
+    np.testing.assert_allclose(loss, population_loss(W, a, teacher, name))
+    theta, h = pack(W, a), 1e-5
+    for column, unit in enumerate(h * np.eye(theta.shape[-1])):
+        up = population_loss(*unpack(theta + unit, 2), teacher, name)
+        down = population_loss(*unpack(theta - unit, 2), teacher, name)
+        np.testing.assert_allclose(
+            pack(*grads)[:, column],
+            (up - down) / (2 * h),
+            rtol=1e-6,
+            atol=1e-7,
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_loss_by_sampling(name):
+    W, a, teacher = random_problem(1)
+    act = get_activation(name)
+    x = np.random.default_rng(2).standard_normal((100_000, 4))
+    squares = (act(x @ W.T) @ a - act(x @ teacher.V.T) @ teacher.b) ** 2
+    error = squares.std() / math.sqrt(len(x))
+    assert abs(squares.mean() - population_loss(W, a, teacher, name)) < (
+        4 * error
+    )
+
+
+def test_erf_against_autograd():
+    torch = pytest.importorskip("torch")
+    W, a, teacher = random_problem(4, batch=(3,))
+    tensors = [torch.tensor(x, requires_grad=True) for x in (W, a)]
+    V, b = torch.tensor(np.array(teacher.V)), torch.tensor(np.array(teacher.b))
+
+    def g(x, y):
+        sizes = torch.sqrt(
+            (1 + (x * x).sum(-1))[..., :, None]
+            * (1 + (y * y).sum(-1))[..., None, :]
+        )
+        return 2 / math.pi * torch.arcsin(x @ y.transpose(-1, -2) / sizes)
+
+    w, c = tensors
+    loss = (c[:, None, :] @ g(w, w) @ c[..., None]).squeeze()
+    loss = loss - 2 * (c * (g(w, V) @ b)).sum(-1) + b @ g(V, V) @ b
+    loss.sum().backward()
+    ours = population_loss_grad(W, a, teacher)
+    theirs = (loss.detach(), w.grad, c.grad)
+    for x, y in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(x, y.numpy(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hessian_against_differences(name):
+    W, a, teacher = random_problem(5, n=2, k=2, d=2)
+    hessian = population_hessian(W, a, teacher, name)
+    np.testing.assert_array_equal(hessian, hessian.T)
+    theta, h = pack(W, a), 1e-4
+    for i, unit in enumerate(h * np.eye(theta.size)):
+        up, down = (
+            pack(*population_loss_grad(*unpack(x, 2), teacher, name)[1:])
+            for x in (theta + unit, theta - unit)
+        )
+        np.testing.assert_allclose(
+            hessian[i], (up - down) / (2 * h), rtol=1e-4, atol=1e-5
+        )
+
+
+# --- laws -------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 3),
+    k=st.integers(1, 3),
+    name=st.sampled_from(["erf", "relu", "gelu", "sigmoid", "leaky_relu"]),
+)
+def test_symmetries(seed, n, k, name):
+    W, a, teacher = random_problem(seed, n=n, k=k, d=3)
+    loss = float(population_loss(W, a, teacher, name))
+    assert loss >= -1e-10
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(n)
+    rotation = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    turned = Teacher(teacher.V @ rotation, teacher.b)
+    for other in (
+        population_loss(W[order], a[order], teacher, name),
+        population_loss(W @ rotation, a, turned, name),
+    ):
+        assert float(other) == pytest.approx(loss, rel=1e-9, abs=1e-10)
+    if ACTIVATIONS[name].odd:
+        flipped = population_loss(-W, -a, teacher, name)
+        assert float(flipped) == pytest.approx(loss, abs=1e-12)
+    if ACTIVATIONS[name].homogeneous:
+        scaled = population_loss(3 * W, a / 3, teacher, name)
+        assert float(scaled) == pytest.approx(loss, rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_relu_gradient_flow_conserves_balance(seed):
+    W, a, teacher = random_problem(seed)
+    _, grad_W, grad_a = population_loss_grad(W, a, teacher, "relu")
+    np.testing.assert_allclose(
+        (grad_W * W).sum(axis=-1), a * grad_a, rtol=1e-9, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("name", ["erf", "relu", "tanh"])
+def test_batches_are_loops(name):
+    W, a, teacher = random_problem(6, batch=(2, 3))
+    together = population_loss_grad(W, a, teacher, name)
+    for index in np.ndindex(2, 3):
+        alone = population_loss_grad(W[index], a[index], teacher, name)
+        for x, y in zip(together, alone, strict=True):
+            np.testing.assert_allclose(x[index], y, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_degenerate_students(name):
+    # dead, doubled and vanishing neurons give finite gradients
+    teacher = Teacher.orthonormal(2)
+    W = np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 0, 0], [0, 0, 2.0]])
+    a = np.array([1.0, -1.0, 1.0, 0.0])
+    loss, grad_W, grad_a = population_loss_grad(W, a, teacher, name)
+    for x in (loss, grad_W, grad_a):
+        assert np.all(np.isfinite(x))
+    np.testing.assert_allclose(grad_W[3], 0, atol=1e-15)
+
+
+def test_size_one():
+    teacher = Teacher([[2.0]], [3.0])
+    assert (teacher.k, teacher.d) == (1, 1)
+    assert population_loss([[2.0]], [3.0], teacher) == pytest.approx(0)
+
+
+# --- bundles and shapes -------------------------------------------------------------
+
+
+@given(
+    n=st.integers(1, 4), d=st.integers(1, 4), batch=st.lists(st.integers(1, 3))
+)
+@settings(max_examples=25, deadline=None)
+def test_pack_and_unpack(n, d, batch):
+    batch = tuple(batch[:2])
+    W = np.random.default_rng(0).standard_normal((*batch, n, d))
+    a = W.sum(axis=-1)
+    theta = pack(W, a)
+    assert theta.shape == (*batch, n * (d + 1))
+    W2, a2 = unpack(theta, n)
+    np.testing.assert_array_equal(W, W2)
+    np.testing.assert_array_equal(a, a2)
+
+
+@pytest.mark.parametrize("n", [0, 2, 5])
+def test_unpack_refuses(n):
+    with pytest.raises(ValueError, match="neurons"):
+        unpack(np.zeros(5), n)
+
+
+def test_teacher_is_immutable_and_independent():
+    V = np.eye(2)
+    teacher = Teacher(V)
+    V[0, 0] = 5
+    assert teacher.V[0, 0] == 1 and teacher.b.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        teacher.V[0, 0] = 2
+
+
+@pytest.mark.parametrize(
+    "V, b",
+    [
+        ([1.0, 2.0], None),
+        ([[1.0]], [1.0, 2.0]),
+        ([[math.nan]], None),
+        ([[1.0]], [math.inf]),
+        (np.zeros((0, 2)), None),
+    ],
+)
+def test_bad_teachers(V, b):
+    with pytest.raises(ValueError, match="must"):
+        Teacher(V, b)
+
+
+@pytest.mark.parametrize("args", [(0, 3), (3, 2), (-1, None)])
+def test_bad_orthonormal_teachers(args):
+    with pytest.raises(ValueError, match="k <= d"):
+        Teacher.orthonormal(*args)
+    with pytest.raises(ValueError, match="norm"):
+        Teacher.orthonormal(2, norm=0.0)
+
+
+@pytest.mark.parametrize("function", [population_loss, population_loss_grad])
+@pytest.mark.parametrize(
+    "W, a",
+    [
+        ([1.0, 0.0, 0.0], 1.0),
+        ([[1.0, 0.0]], [1.0]),
+        ([[1.0, 0.0, 0.0]], [1.0, 2.0]),
+        ([[math.nan, 0.0, 0.0]], [1.0]),
+        ([[1.0, 0.0, 0.0]], [math.inf]),
+    ],
+)
+@pytest.mark.parametrize("name", ["erf", "relu", "sigmoid"])
+def test_bad_students(function, W, a, name):
+    with pytest.raises(ValueError, match="must"):
+        function(W, a, Teacher.orthonormal(2), name)
+
+
+def test_hessian_refuses_a_batch():
+    W, a, teacher = random_problem(0, batch=(2,))
+    with pytest.raises(ValueError, match="W must"):
+        population_hessian(W, a, teacher)
+
+
+def test_student():
+    student = Student([[[3.0, 4.0]]], [[1.0]])
+    assert student.norms.tolist() == [[5.0]]
+    with pytest.raises(ValueError, match="W must"):
+        Student([[1.0]], [1.0, 2.0])
+
+
+def test_cosines_and_span():
+    V = np.array([[2.0, 0, 0], [0, 3.0, 0]])
+    W = np.array([[3.0, 4.0, 0], [0, 0, 1.0], [0, 0, 0]])
+    cosines = teacher_cosines(W, V)
+    np.testing.assert_allclose(cosines[:2], [[0.6, 0.8], [0, 0]])
+    assert np.isnan(cosines[2]).all()
+    outside = outside_fraction(W, V)
+    np.testing.assert_allclose(outside[:2], [0, 1], atol=1e-15)
+    assert np.isnan(outside[2])
+    # linearly dependent teachers span less than they are many
+    assert outside_fraction(W[:1], [[1.0, 0, 0], [2.0, 0, 0]]) == (
+        pytest.approx([0.8])
+    )
+    with pytest.raises(ValueError, match="vanishing"):
+        teacher_cosines(W, np.zeros((1, 3)))
