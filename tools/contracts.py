@@ -283,7 +283,7 @@ def check_exercises(chapter):
     bodies = re.split(r"^:{3,}\{solution", chapter.prose, flags=re.MULTILINE)
     for body in bodies[1:]:
         if not re.search(r"^:class:.*dropdown", body[:400], re.MULTILINE):
-            label = body.split("\n")[0].strip("}- start")
+            label = body.split("\n")[0].partition("}")[2].strip()
             yield chapter.problem(
                 "exercises",
                 f"solution of {label!r} is not folded: add ':class: dropdown'",
@@ -339,9 +339,7 @@ def check_figures(chapter):
             )
         text = re.sub(r"^:[\w-]+:.*$", "", caption, flags=re.MULTILINE)
         if len(text.strip()) < LEAST_CAPTION:
-            yield chapter.problem(
-                "figures", f"figure {name!r} has no caption"
-            )
+            yield chapter.problem("figures", f"figure {name!r} has no caption")
 
 
 # --- numbers in the prose ------------------------------------------------

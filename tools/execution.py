@@ -253,7 +253,9 @@ def _cache_uri(notebook: Path, root: Path) -> str:
 
 def outputs_of(notebook: Path, root: Path = ROOT):
     """The notebook with outputs: as executed if fresh, else as stored."""
-    path = paths_of(notebook, root)[0] if is_fresh(notebook, root) else notebook
+    path = (
+        paths_of(notebook, root)[0] if is_fresh(notebook, root) else notebook
+    )
     return nbformat.read(path, as_version=4)
 
 

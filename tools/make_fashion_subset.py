@@ -52,8 +52,9 @@ def first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:
 
 def to_idx(array: np.ndarray) -> bytes:
     """Bytes of an unsigned-byte array in IDX format."""
-    header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim,
-                         *array.shape)
+    header = struct.pack(
+        f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape
+    )
     return header + np.ascontiguousarray(array, dtype=np.uint8).tobytes()
 
 
@@ -67,12 +68,16 @@ def make_payloads(folder: Path) -> list[bytes]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the files lie")
-    parser.add_argument("--check", action="store_true",
-                        help="compare with what is shipped, write nothing")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="compare with what is shipped, write nothing",
+    )
     options = parser.parse_args(arguments)
     stale = 0
-    for name, payload in zip(NAMES, make_payloads(options.folder),
-                             strict=True):
+    for name, payload in zip(
+        NAMES, make_payloads(options.folder), strict=True
+    ):
         if options.check:
             shipped = gzip.decompress((TARGET / name).read_bytes())
             same = shipped == payload

@@ -101,7 +101,10 @@ def check_outputs_present(page, folder):
             )
     for image in article(page).find_all("img"):
         src = image.get("src", "")
-        if _local(src) and not (page.parent / unquote(src)).resolve().is_file():
+        if (
+            _local(src)
+            and not (page.parent / unquote(src)).resolve().is_file()
+        ):
             yield problem(
                 "outputs_present", page, folder, f"lacks the picture {src}"
             )

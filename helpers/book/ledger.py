@@ -216,7 +216,9 @@ class _Rule:
             value = _finite(value)
             return not (
                 (self.at_most is not None and (value > self.at_most).any())
-                or (self.at_least is not None and (value < self.at_least).any())
+                or (
+                    self.at_least is not None and (value < self.at_least).any()
+                )
             )
         if self.exact:
             return bool(np.array_equal(value, self.expected))

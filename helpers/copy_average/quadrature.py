@@ -20,6 +20,7 @@ from helpers.core.activations import Activation, Function
 from helpers.core.tolerances import QUADRATURE_TAIL
 
 __all__ = [
+    "OutOfReachError",
     "gauss_hermite_nodes",
     "largest_radius",
     "product_expectations",
@@ -27,6 +28,11 @@ __all__ = [
 ]
 
 Rule = tuple[NDArray, NDArray]
+
+
+class OutOfReachError(ValueError):
+    """A norm is too large for the integrals to be accurate."""
+
 
 MAX_NODES = 2048
 """Most nodes a dimension: one pair of neurons then costs four million
@@ -150,8 +156,9 @@ def trapezoid_nodes(radius: float, activation: Activation) -> Rule:
     Raises
     ------
     ValueError
-        If the activation has a kink (no rule of this kind converges), or if
-        ``radius`` would need more than ``MAX_NODES`` nodes.
+        If the activation has a kink (no rule of this kind converges).
+    OutOfReachError
+        If ``radius`` would need more than ``MAX_NODES`` nodes; a ValueError.
 
     Notes
     -----
@@ -173,7 +180,7 @@ def trapezoid_nodes(radius: float, activation: Activation) -> Rule:
     radius = max(float(radius), _SMALLEST_RADIUS)
     half = math.ceil(_REACH / _step(radius, activation.strip))
     if 2 * half + 1 > MAX_NODES:
-        raise ValueError(
+        raise OutOfReachError(
             f"radius must be at most {largest_radius(activation):.4g} for "
             f"quadrature of {activation.name}, got {radius:.6g}"
         )

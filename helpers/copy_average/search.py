@@ -25,6 +25,7 @@ from helpers.copy_average.population import (
     population_loss_grad,
     unpack,
 )
+from helpers.copy_average.quadrature import OutOfReachError
 from helpers.core.activations import Activation, get_activation
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import (
@@ -149,6 +150,24 @@ def _descend(problem: _Problem, theta: NDArray) -> NDArray:
     ).x
 
 
+def _search(problem: _Problem, start: NDArray, method: str) -> tuple:
+    """End point, loss, largest gradient entry and lowest eigenvalue."""
+    theta = start
+    try:
+        if method == "descent":
+            theta = _descend(problem, theta)
+        problem.deflate = method == "root"
+        theta = _solve(problem, theta)
+        problem.deflate = False
+        loss, gradient = problem.loss_and_gradient(theta)
+        lowest = np.linalg.eigvalsh(problem.hessian(theta))[0]
+    except OutOfReachError:
+        return start, np.nan, np.inf, np.nan
+    finally:
+        problem.deflate = False
+    return theta, loss, np.abs(gradient).max(), lowest
+
+
 def newton_polish(
     W: ArrayLike,
     a: ArrayLike,
@@ -241,7 +260,9 @@ def find_critical_points(
     -------
     CriticalPoints
         One entry a start; those for which ``critical`` is false have not
-        converged and say nothing.
+        converged and say nothing. A start whose norms leave the reach of
+        quadrature is given back as it was, with an infinite gradient and
+        ``nan`` for loss and eigenvalue.
 
     Raises
     ------
@@ -272,14 +293,7 @@ def find_critical_points(
     for _ in range(starts):
         W = scale * rng.standard_normal((n, teacher.d)) / np.sqrt(teacher.d)
         theta = pack(W, scale * rng.standard_normal(n))
-        if method == "descent":
-            theta = _descend(problem, theta)
-        problem.deflate = method == "root"
-        theta = _solve(problem, theta)
-        problem.deflate = False
-        loss, gradient = problem.loss_and_gradient(theta)
-        lowest = np.linalg.eigvalsh(problem.hessian(theta))[0]
-        rows.append((theta, loss, np.abs(gradient).max(), lowest))
+        rows.append(_search(problem, theta, method))
     theta, loss, gradient, lowest = (
         np.array(x) for x in zip(*rows, strict=True)
     )

@@ -71,6 +71,11 @@ def check_weights(W) -> Matrix:
         If ``W`` is empty, not square, not finite, negative somewhere, not
         symmetric (to a relative 1e-10), or has a nonzero diagonal.
 
+    Notes
+    -----
+    Source: the spectral-alignment paper, section 1 (its assumptions on the
+    weights; positive degrees are asked for where they are needed).
+
     Examples
     --------
     >>> check_weights([[0, 1], [1, 0]]).dtype

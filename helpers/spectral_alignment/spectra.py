@@ -132,6 +132,15 @@ def fix_signs(U: np.ndarray) -> np.ndarray:
     ndarray, shape (n, K)
         A new array. Zero columns stay zero.
 
+    Raises
+    ------
+    ValueError
+        If ``U`` is not a matrix.
+
+    Notes
+    -----
+    Source: ours; the paper leaves signs open.
+
     Examples
     --------
     >>> fix_signs(np.array([[-3.0, 1.0], [2.0, -1.0]]))

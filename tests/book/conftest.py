@@ -10,9 +10,7 @@ from tools import small_book
 @pytest.fixture(scope="session")
 def good_book(tmp_path_factory):
     """A small book whose chapter is stored run. Do not change it."""
-    root = small_book.make(
-        tmp_path_factory.mktemp("good"), with_helpers=True
-    )
+    root = small_book.make(tmp_path_factory.mktemp("good"), with_helpers=True)
     done = small_book.run(root, "-m", "tools.store")
     assert done.returncode == 0, small_book.words(done)
     return root

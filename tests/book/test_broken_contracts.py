@@ -86,7 +86,9 @@ CASES = {
         "helpers.book",
     ),
     "an address of memory": (
-        add_code("print(object())", stream("stdout", "<object at 0x7f12ab34>")),
+        add_code(
+            "print(object())", stream("stdout", "<object at 0x7f12ab34>")
+        ),
         "comparable_outputs",
         "print the value",
     ),

@@ -83,7 +83,7 @@ def test_torch_takes_its_own_route():
     """Its index in a requirements file would cost a look-up a package."""
     assert "torch" not in pins()
     assert not any(name.startswith("nvidia") for name in pins())
-    assert f"--extra-index-url $(CPU_INDEX) torch==$(TORCH)" in MAKEFILE
+    assert "--extra-index-url $(CPU_INDEX) torch==$(TORCH)" in MAKEFILE
     from importlib.metadata import requires
 
     needs = [

@@ -77,11 +77,18 @@ def test_helpers_import_without_torch_and_numba():
     ]
     names = [n.removesuffix(".__init__") for n in names]
     names = [n for n in names if not n.endswith((".modules", ".training"))]
-    code = (
-        "import sys; sys.modules['torch'] = None; sys.modules['numba'] = None;"
-        "import importlib; "
-        f"[importlib.import_module(n) for n in {names!r}]"
-    )
+    code = f"""
+import importlib, sys
+
+class Absent:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] in ("torch", "numba"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+for name in {names!r}:
+    importlib.import_module(name)
+"""
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,

@@ -15,6 +15,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.freshness import mark_derived
+from companion.sources_of_tests import anchor_of, page_of
 from companion.tables import table
 from helpers.book import ledger
 from tools.ledger import PAPERS, records_of, settled_counts
@@ -167,9 +168,23 @@ class LedgerTable(SphinxDirective):
                 nodes.reference("", "cell", internal=True, refuri=uri),
             ]
         for test in row.get("tests") or []:
-            short = test.rsplit("::", 1)[-1]
-            out += [nodes.Text(" "), nodes.literal(text=short)]
+            out += [nodes.Text(" "), self._test(test)]
         return out
+
+    def _test(self, node_id):
+        """Link to the source of a test, which is a page of the book."""
+        file = node_id.split("::")[0]
+        words = nodes.literal(text=anchor_of(node_id))
+        if not (Path(self.env.srcdir) / file).is_file():
+            return words
+        here = self.env.app.builder.get_relative_uri(
+            self.env.docname, page_of(file)
+        )
+        link = nodes.reference(
+            "", "", internal=True, refuri=f"{here}#{anchor_of(node_id)}"
+        )
+        link += words
+        return link
 
 
 def published_text(row) -> str:
@@ -189,5 +204,3 @@ def setup(app):
     app.add_role("published", PublishedRole())
     app.add_directive("ledger-summary", LedgerSummary)
     app.add_directive("ledger-table", LedgerTable)
-
-

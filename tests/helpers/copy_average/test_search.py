@@ -113,6 +113,15 @@ def test_polish_reports_a_stall_honestly():
     assert slope == pytest.approx(np.abs(pack(*grads)).max())
 
 
+def test_a_start_that_leaves_the_reach_of_quadrature_is_reported():
+    found = find_critical_points(
+        Teacher.orthonormal(2), "tanh", rng=0, starts=2, scale=500.0
+    )
+    assert not found.critical.any()
+    assert np.isinf(found.gradient).all() and np.isnan(found.loss).all()
+    assert np.all(np.isfinite(found.student.W))
+
+
 def test_same_seed_same_answer():
     teacher = Teacher.orthonormal(2)
     one, two = (

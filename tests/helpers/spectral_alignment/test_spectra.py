@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.linalg import eigh
+from sklearn.datasets import make_moons
 
+from helpers.core.linalg import principal_angles
 from helpers.core.tolerances import ROUNDING
 from helpers.spectral_alignment import graphs, spectra
 
@@ -205,6 +207,46 @@ def test_mutation_cannot_fire_inside_a_repeated_eigenvalue():
     np.testing.assert_allclose(lam[1], lam[2])
     mutated = spectra.high_frequency_bound(L, U[:, 1], lam[2])
     np.testing.assert_allclose(mutated, 1)
+
+
+# --- what L_sym changes -----------------------------------------------------
+
+
+def test_what_the_bias_column_covers():
+    """s_1 of the constant: 0 for L, the closed form for L_sym."""
+    for W, L, _ in bed("symmetric", 40):
+        if spectra.laplacian_eigenbasis(L, 1).info.n_components > 1:
+            continue
+        n, d = len(W), W.sum(axis=1)
+        ones = np.ones((n, 1))
+        u1 = spectra.laplacian_eigenbasis(L, 1).vectors
+        formula = np.sqrt(1 - np.sum(np.sqrt(d)) ** 2 / (n * d.sum()))
+        found = np.sin(principal_angles(ones, u1)[0])
+        np.testing.assert_allclose(found, formula, atol=1e-7)
+        u1 = spectra.laplacian_eigenbasis(graphs.graph_laplacian(W), 1)
+        angle = principal_angles(ones, u1.vectors)[0]
+        np.testing.assert_allclose(angle, 0, atol=1e-10)
+
+
+def test_localised_eigenvectors_on_two_moons():
+    """Largest leverage, K = 8: outliers rule L on dense graphs only."""
+    X = make_moons(200, noise=0.08, random_state=0)[0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    width = np.median(graphs.neighbor_distances(X, 7))
+    reach = graphs.neighbor_distances(X, 10).max()
+    peaks = [
+        spectra.leverage_scores(
+            spectra.laplacian_eigenbasis(
+                graphs.graph_laplacian(W, kind), 8
+            ).vectors
+        ).max()
+        for kind in graphs.KINDS
+        for W in (graphs.knn_graph(X, 10), graphs.rbf_graph(X, width),
+                  graphs.epsilon_graph(X, reach))
+    ]
+    np.testing.assert_allclose(
+        peaks, [0.066, 0.79, 0.99, 0.076, 0.08, 0.12], atol=0.005
+    )
 
 
 # --- the solvers ----------------------------------------------------------

@@ -1,0 +1,95 @@
+"""The built book in a real browser, with the network cut.
+
+Skipped where there is no Chromium, but not on CI: there it must be found.
+"""
+
+import os
+
+import pytest
+
+from tools import HTML, browser, scan_pages
+
+pytestmark = pytest.mark.pages
+PAGES = scan_pages.pages(HTML) if HTML.is_dir() else []
+CHAPTERS = [
+    HTML / "book/foundations/smooth_functions.html",
+    HTML / "book/copy_average/one_neuron.html",
+]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if browser.find_browser() is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium on CI: .ci/run must install it")
+        pytest.skip("no Chromium here; install one, or set BOOK_BROWSER")
+    with browser.browser() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "page", PAGES, ids=[str(p.relative_to(HTML)) for p in PAGES]
+)
+def test_page_in_both_themes_and_on_a_phone(chromium, page):
+    found = browser.look_at(chromium, page)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=lambda p: p.stem)
+def test_the_keyboard_reaches_everything(chromium, page):
+    with browser.Visit(chromium, page) as visit:
+        found = list(browser.check_keyboard(visit))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("Corollary 5.2 closed form", "copy_average/one_neuron"),
+        ("high-frequency mass lemma", "foundations/smooth_functions"),
+        ("Dirichlet energy", "foundations/smooth_functions"),
+    ],
+)
+def test_search_finds(chromium, words, page):
+    with browser.Visit(chromium, HTML / "search.html") as visit:
+        found = list(browser.check_search(visit, words, page))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=lambda p: p.stem)
+def test_solutions_unfold(chromium, page):
+    """A folded solution opens by a click, and is closed before."""
+    with browser.Visit(chromium, page) as visit:
+        first = visit.tab.locator(".solution.dropdown, .solution.toggle").first
+        hidden = first.evaluate("e => e.scrollHeight - e.clientHeight")
+        before = first.bounding_box()["height"]
+        first.locator("button.toggle-button, .admonition-title").first.click()
+        visit.tab.wait_for_timeout(500)
+        after = first.bounding_box()["height"]
+    assert after > before or hidden == 0
+
+
+def test_the_ledger_filters(chromium):
+    page = HTML / "book/reference/ledger.html"
+    with browser.Visit(chromium, page) as visit:
+        tab = visit.tab
+        rows = tab.locator("table.ledger tbody tr")
+        total = rows.count()
+        boxes = tab.locator("#ledger-filter select")
+        boxes.nth(0).select_option("kind-theorem")
+        shown = tab.locator("table.ledger tbody tr:visible").count()
+        assert 0 < shown < total
+        assert f"{shown} of {total} rows" in tab.inner_text("#ledger-filter")
+        boxes.nth(0).select_option("")
+        tab.locator("#ledger-filter input").fill("no such words at all")
+        assert tab.locator("table.ledger tbody tr:visible").count() == 0
+
+
+def test_the_theme_switch_works(chromium):
+    with browser.Visit(chromium, HTML / "book/index.html") as visit:
+        tab = visit.tab
+        before = tab.evaluate("document.documentElement.dataset.theme")
+        for _ in range(2):
+            tab.locator(".theme-switch-button:visible").first.click()
+        after = tab.evaluate("document.documentElement.dataset.theme")
+    assert {before, after} == {"light", "dark"}
