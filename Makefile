@@ -45,7 +45,7 @@ check-notebooks:
 
 check-pages:
 	$(PY) -m tools.build --from-nothing
-	$(PY) -m pytest tests/pages
+	$(PY) -m pytest -n $(WORKERS) tests/pages
 
 execute: setup ## run the chapters that are stale, in parallel
 	$(PY) -m tools.execution --workers $(WORKERS)

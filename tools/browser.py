@@ -141,25 +141,36 @@ def check_fits(visit):
         """() => {
         const room = document.documentElement.clientWidth;
         if (document.documentElement.scrollWidth <= room + 1) return [];
-        return [...document.querySelectorAll('article *')]
-          .filter(e => e.getBoundingClientRect().right > room + 1)
+        const scrolls = e => e && e !== document.documentElement
+          && (getComputedStyle(e).overflowX !== 'visible'
+              || scrolls(e.parentElement));
+        return [...document.querySelectorAll('body *')]
+          .filter(e => e.getBoundingClientRect().right > room + 1
+            && !scrolls(e.parentElement))
           .slice(0, 3).map(e => e.outerHTML.slice(0, 120)); }"""
     )
     for element in wide:
         yield f"is wider than the screen: {element}"
 
 
-def check_accessible(visit):
+def check_accessible(visit, rules: str = ""):
     """axe-core: nothing serious or critical."""
     visit.tab.add_script_tag(path=str(AXE))
     found = visit.tab.evaluate(
-        """async () => (await axe.run(document, {
-        resultTypes: ['violations'] })).violations
+        """async rules => (await axe.run(document, {
+        resultTypes: ['violations'],
+        ...(rules ? {runOnly: [rules]} : {}) })).violations
         .filter(v => ['serious', 'critical'].includes(v.impact))
         .map(v => v.id + ': ' + v.help + ' -- '
-          + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(' | '))"""
+          + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(' | '))""",
+        rules,
     )
     yield from found
+
+
+def check_contrast(visit):
+    """The one rule of axe-core that depends on the theme."""
+    yield from check_accessible(visit, "color-contrast")
 
 
 def check_keyboard(visit, most: int = 600):
@@ -271,6 +282,7 @@ CHECKS = [
     check_accessible,
     check_figures,
 ]
+DARK_CHECKS = [check_errors, check_contrast, check_figures]
 PHONE_CHECKS = [check_network, check_errors, check_maths, check_fits]
 
 
@@ -279,7 +291,7 @@ def look_at(chromium, page: Path, folder: Path = HTML) -> list[str]:
     found = []
     for theme, size, checks in (
         ("light", DESKTOP, CHECKS),
-        ("dark", DESKTOP, CHECKS),
+        ("dark", DESKTOP, DARK_CHECKS),
         ("light", PHONE, PHONE_CHECKS),
     ):
         with Visit(chromium, page, theme, size) as visit:

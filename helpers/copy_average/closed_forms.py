@@ -161,6 +161,10 @@ def closed_form(activation: Activation) -> ClosedForm | None:
         ``None`` for activations that have to be integrated, and for any
         activation that is not one of the registry's own.
 
+    Notes
+    -----
+    Source: named in the docstring of this module.
+
     Examples
     --------
     >>> from helpers.core.activations import get_activation

@@ -48,6 +48,10 @@ def has_closed_form(activation: str | Activation) -> bool:
     -------
     bool
 
+    Notes
+    -----
+    Source: as :func:`~helpers.copy_average.closed_forms.closed_form`.
+
     Examples
     --------
     >>> has_closed_form("relu"), has_closed_form("tanh")

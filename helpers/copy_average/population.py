@@ -179,6 +179,10 @@ def pack(W: ArrayLike, a: ArrayLike) -> NDArray:
     ndarray, shape (..., n * (d + 1))
         ``(w_1, a_1, w_2, a_2, ...)``, the order of the paper.
 
+    Notes
+    -----
+    Source: the order of the parameters in Simsek et al. (2023), section 2.
+
     Examples
     --------
     >>> pack([[1.0, 2.0]], [3.0]).tolist()
@@ -207,6 +211,10 @@ def unpack(theta: ArrayLike, n: int) -> tuple[NDArray, NDArray]:
     ------
     ValueError
         If the last axis does not divide into ``n`` neurons.
+
+    Notes
+    -----
+    Source: as :func:`pack`.
 
     Examples
     --------
@@ -408,6 +416,8 @@ def population_hessian(
     Notes
     -----
     One batched gradient call over the :math:`P` unit vectors.
+
+    Source: ours; the complex step is Squire and Trapp's (1998).
 
     Examples
     --------

@@ -113,6 +113,10 @@ def largest_radius(activation: Activation) -> float:
     float
         Norms up to this one need at most ``MAX_NODES`` nodes a dimension.
 
+    Notes
+    -----
+    Source: ours, from the step of :func:`trapezoid_nodes`.
+
     Examples
     --------
     >>> from helpers.core.activations import get_activation

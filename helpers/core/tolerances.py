@@ -97,3 +97,8 @@ and 1e-7 on ill-conditioned losses; Newton's method takes over from there."""
 STALLED_DAMPING = 1e12
 """Levenberg-Marquardt damping, relative to the squared gradient, beyond which
 no step can lower the gradient and the search has stalled."""
+
+EIGENVALUE_TIE = 1e-9
+"""Neighbouring eigenvalues closer than this fraction of the largest count as
+one repeated eigenvalue. Exact ties are computed to about 1e-14; at a distance
+of 1e-9 rounding turns an eigenvector by at most about 1e-6."""

@@ -19,6 +19,7 @@ from scipy.sparse.linalg import eigsh
 
 from helpers.core.linalg import check_orthonormal, complement, project
 from helpers.core.tolerances import (
+    EIGENVALUE_TIE,
     GAP_WARNING,
     KERNEL_RELATIVE,
     ROUNDING,
@@ -507,8 +508,23 @@ def high_frequency_bound(L, x, next_eigenvalue: float) -> np.ndarray | float:
     return dirichlet_energy(L, x) / float(next_eigenvalue)
 
 
-def cumulative_energy(U, x) -> np.ndarray:
+def _even_out_ties(squares: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """Replace entries at a repeated eigenvalue by their mean."""
+    new = np.diff(lam, prepend=lam[0]) > EIGENVALUE_TIE * np.abs(lam).max()
+    group = np.cumsum(new)
+    sums = np.zeros((group[-1] + 1, *squares.shape[1:]))
+    np.add.at(sums, group, squares)
+    size = np.bincount(group).reshape(-1, *[1] * (squares.ndim - 1))
+    return (sums / size)[group]
+
+
+def cumulative_energy(U, x, eigenvalues=None) -> np.ndarray:
     r"""Share of :math:`\|x\|^2` in the lowest 1, 2, ... frequencies.
+
+    At a repeated eigenvalue the share in the first few of its vectors
+    depends on the arbitrary choice of these. If ``eigenvalues`` are given,
+    the share of the whole eigenspace is divided evenly among them: its mean
+    over all choices, and a function of the graph alone.
 
     Parameters
     ----------
@@ -516,6 +532,9 @@ def cumulative_energy(U, x) -> np.ndarray:
         Orthonormal eigenvectors, lowest frequency first.
     x : array_like, shape (n,) or (n, q)
         No zero columns.
+    eigenvalues : array_like, shape (K,), optional
+        Nondecreasing; equal up to a relative 1e-9 counts as repeated. An
+        eigenspace that is cut off at ``K`` is only evened out inside ``U``.
 
     Returns
     -------
@@ -526,7 +545,8 @@ def cumulative_energy(U, x) -> np.ndarray:
     Raises
     ------
     ValueError
-        As :func:`graph_fourier_transform`, and if a function is 0.
+        As :func:`graph_fourier_transform`, if a function is 0, or if
+        ``eigenvalues`` do not match ``U`` or decrease.
 
     Notes
     -----
@@ -536,11 +556,21 @@ def cumulative_energy(U, x) -> np.ndarray:
     --------
     >>> cumulative_energy(np.eye(2), [3.0, 4.0])
     array([0.36, 1.  ])
+    >>> cumulative_energy(np.eye(2), [3.0, 4.0], eigenvalues=[2.0, 2.0])
+    array([0.5, 1. ])
     """
     squares = graph_fourier_transform(U, x) ** 2
     mass = np.sum(np.asarray(x, dtype=float) ** 2, axis=0)
     if np.any(mass == 0):
         raise ValueError("x must not be identically 0: 0/0 has no value")
+    if eigenvalues is not None:
+        lam = np.asarray(eigenvalues, dtype=float)
+        if lam.shape != squares.shape[:1] or not np.all(np.diff(lam) >= 0):
+            raise ValueError(
+                f"eigenvalues must be {squares.shape[0]} nondecreasing "
+                f"numbers, one for each column of U, got shape {lam.shape}"
+            )
+        squares = _even_out_ties(squares, lam)
     return np.minimum(np.cumsum(squares, axis=0) / mass, 1.0)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
+from helpers.copy_average.interactions import interaction
 from helpers.copy_average.one_neuron import (
     NoMinimiserError,
     aligned_loss,
@@ -26,7 +27,7 @@ from helpers.copy_average.population import (
     population_hessian,
     population_loss_grad,
 )
-from helpers.core.activations import get_activation
+from helpers.core.activations import Activation, get_activation
 
 
 def gradient(point, teacher):
@@ -266,6 +267,48 @@ def test_rectifier_limit_by_double_integral(name, k):
     )
     limit = float(total) - 2 * (k * overlap) ** 2
     assert rectifier_limit(k, name) == pytest.approx(limit, abs=1e-8)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize(
+    "name, area, r",
+    [
+        ("gelu", -1 / 2, 500.0),
+        ("silu", -(math.pi**2) / 6, 10.0),
+        ("softplus", math.pi**2 / 6, 10.0),
+    ],
+)
+def test_side_of_the_rectifier_limit(name, area, r, k):
+    # L(r) = L_inf - 4 k^2 I m e / (sqrt(2 pi) r^2) + O(r^-3)
+    limit = rectifier_limit(k, name)
+    total = aligned_loss(1.0, k, name) + aligned_outgoing(
+        1.0, k, name
+    ) ** 2 * interaction(1.0, 1.0, 1.0, name)
+    m = math.sqrt((total - limit) / 2) / k
+    z, omega = np.polynomial.hermite_e.hermegauss(120)
+    e = omega @ get_activation(name)(math.sqrt(1 - 1 / k) * z) / omega.sum()
+    expected = -4 * k**2 / math.sqrt(2 * math.pi) * area * m * e
+    one, two = (
+        x**2 * float(aligned_loss(x, k, name) - limit) for x in (r, 2 * r)
+    )
+    # the next term falls like 1 / r: extrapolate it away
+    assert 2 * two - one == pytest.approx(expected, rel=20 / r**2 + 1e-5)
+    assert abs(one - expected) > abs(2 * two - one - expected)
+
+
+def test_the_sine_copies():
+    # (i) holds and (ii') fails: the answer of Theorem 5.1 flips
+    sine = Activation("sine", np.sin, np.cos, lambda x: -np.sin(x), odd=True)
+    teacher = Teacher.orthonormal(2, norm=2.0)
+    copy = population_loss_grad(teacher.V[:1], [1.0], teacher, sine)[0]
+    average = aligned_loss(np.geomspace(0.1, 6, 40), 2, sine, 2.0).min()
+    # copying leaves the other neuron: e^-4 sinh(4)
+    assert copy == pytest.approx(math.exp(-4) * math.sinh(4))
+    assert average > copy + 0.1
+    # at norm one the average wins again
+    teacher = Teacher.orthonormal(2)
+    copy = population_loss_grad(teacher.V[:1], [1.0], teacher, sine)[0]
+    assert aligned_loss(0.7, 2, sine) < copy - 0.1
 
 
 def act_norm(act):

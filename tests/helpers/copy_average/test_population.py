@@ -287,6 +287,19 @@ def test_bad_students(function, W, a, name):
         function(W, a, Teacher.orthonormal(2), name)
 
 
+@pytest.mark.parametrize("name", ["erf", "tanh"])
+def test_silent_neurons_are_trivial_saddles(name):
+    # a = 0 and a direction at right angles to the teacher, or w = 0
+    teacher = Teacher.orthonormal(3)
+    for W in (np.eye(4)[3:], np.zeros((1, 4))):
+        loss, *grads = population_loss_grad(W, [0.0], teacher, name)
+        np.testing.assert_allclose(pack(*grads), 0, atol=1e-14)
+        assert loss == pytest.approx(function_norm(teacher, name))
+        hessian = population_hessian(W, [0.0], teacher, name)
+        eigenvalues = np.linalg.eigvalsh(hessian)
+        assert eigenvalues[0] < -0.1 and eigenvalues[-1] > 0.1
+
+
 def test_hessian_refuses_a_batch():
     W, a, teacher = random_problem(0, batch=(2,))
     with pytest.raises(ValueError, match="W must"):

@@ -68,6 +68,15 @@ def test_critical_neurons_lie_in_the_span(name, method, k, d):
     assert np.all(outside < 1e-8)
 
 
+def test_critical_neurons_lie_in_the_span_of_oblique_teachers():
+    rng = np.random.default_rng(4)
+    teacher = Teacher(rng.standard_normal((3, 7)), rng.standard_normal(3))
+    found = find_critical_points(teacher, rng=5, starts=8)
+    assert found.critical.sum() >= 4
+    outside = outside_fraction(found.student.W, teacher.V)[found.critical]
+    assert np.all(outside < 1e-8)
+
+
 def test_control_the_square_leaves_the_span():
     # a r^2 = sum(b |v|^2) / 3 on any direction outside is critical
     teacher = orthogonal_teacher(1, 3, 8)

@@ -350,6 +350,40 @@ def test_split_parseval_and_leverage(seed):
     )
 
 
+@given(SEEDS)
+@settings(max_examples=30, deadline=None)
+def test_shares_with_eigenvalues_do_not_depend_on_the_basis(seed):
+    rng = np.random.default_rng(seed)
+    lam, U = spectra.laplacian_spectrum(graphs.graph_laplacian(cycle(12)))
+    turned = U.copy()
+    for k in range(1, 11, 2):
+        Q = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+        turned[:, k:k + 2] = U[:, k:k + 2] @ Q
+    x = rng.normal(size=(12, 2))
+    share = spectra.cumulative_energy(U, x, lam)
+    np.testing.assert_allclose(
+        spectra.cumulative_energy(turned, x, lam), share, atol=ROUNDING
+    )
+    plain = spectra.cumulative_energy(U, x)
+    np.testing.assert_allclose(share[::2], plain[::2], atol=ROUNDING)
+    middle = (plain[2::2] + plain[:-2:2]) / 2
+    np.testing.assert_allclose(share[1:-1:2], middle, atol=ROUNDING)
+    np.testing.assert_allclose(
+        spectra.cumulative_energy(U, x[:, 0], lam), share[:, 0]
+    )
+
+
+def test_twins_have_an_eigenvector_of_their_own():
+    """Equal neighbours: e_a - e_b, at the eigenvalue d + w_ab."""
+    W = np.ones((6, 6)) - np.eye(6)
+    W[4:, 4:] = 0
+    W[3, 5] = W[5, 3] = W[3, 4] = W[4, 3] = 0
+    L = graphs.graph_laplacian(W)
+    for a, b in ((0, 1), (1, 2), (4, 5)):
+        x = np.eye(6)[a] - np.eye(6)[b]
+        np.testing.assert_allclose(L @ x, (W[a].sum() + W[a, b]) * x)
+
+
 def test_energy_of_a_constant_is_never_negative():
     """x.T L x comes out as -1e-17 or so; a square root would be NaN."""
     for seed in range(40):
@@ -397,6 +431,10 @@ L3 = graphs.graph_laplacian(PATH)
         (lambda: spectra.dirichlet_energy(-L3, [1, 0, 0]), "semidefinite"),
         (lambda: spectra.rayleigh_quotient(L3, [0, 0, 0]), "identically 0"),
         (lambda: spectra.cumulative_energy(np.eye(3), [0, 0, 0]), "identi"),
+        (lambda: spectra.cumulative_energy(np.eye(3), [1, 0, 0], [0, 1]),
+         "eigenvalues must"),
+        (lambda: spectra.cumulative_energy(np.eye(2), [1, 0], [1, 0]),
+         "eigenvalues must"),
         (lambda: spectra.high_frequency_bound(L3, [1, 0, 0], np.nan), "next"),
         (lambda: spectra.leverage_scores(2 * np.eye(3)), "orthonormal"),
         (lambda: spectra.graph_fourier_transform(np.eye(3), [1]), "x must"),
