@@ -49,7 +49,7 @@ class Chapter:
 
     def __post_init__(self):
         self.notebook = nbformat.read(self.path, as_version=4)
-        self.name = str(self.path.relative_to(self.root))
+        self.name = self.path.relative_to(self.root).as_posix()
         cells = self.notebook.cells
         self.code = [c for c in cells if c.cell_type == "code"]
         self.markdown = [c for c in cells if c.cell_type == "markdown"]

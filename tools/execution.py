@@ -132,7 +132,7 @@ def execute(notebook: Path, root: Path = ROOT):
     ExecutionFailed
         If a cell raises or passes its limit, or the notebook passes its own.
     """
-    name = str(notebook.relative_to(root))
+    name = notebook.relative_to(root).as_posix()
     digest = notebook_digest(notebook, root)
     nb = nbformat.read(notebook, as_version=4)
     start = time.perf_counter()

@@ -54,7 +54,7 @@ def records_of(root: Path = ROOT) -> dict[str, list[dict]]:
     found: dict[str, list[dict]] = {}
     for path in notebooks(root / "book"):
         for record in settled_in(outputs_of(path, root)):
-            record["notebook"] = str(path.relative_to(root / "book"))
+            record["notebook"] = path.relative_to(root / "book").as_posix()
             found.setdefault(record["id"], []).append(record)
     return found
 

@@ -130,7 +130,7 @@ def hand_over(path: Path, run: dict, root: Path = ROOT) -> bool:
         cell.outputs = [nbformat.from_dict(_as_v4(o)) for o in outputs]
     seconds = [round(c[2], 3) for c in ran]
     record = Record(
-        str(path.relative_to(root)),
+        path.relative_to(root).as_posix(),
         run["digest"],
         os.environ.get("BOOK_SCALE", "quick"),
         round(sum(seconds), 2),

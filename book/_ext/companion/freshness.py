@@ -34,7 +34,7 @@ def changed_pages(app, env, added, changed, removed):
     now = {}
     for notebook in execution.notebooks(root / "book"):
         record = execution.read_record(notebook, root)
-        page = str(notebook.relative_to(root).with_suffix(""))
+        page = notebook.relative_to(root).with_suffix("").as_posix()
         now[page] = record.digest if record else ""
     env.companion_digests = now
     outdated = {p for p in now if now[p] != known.get(p)}

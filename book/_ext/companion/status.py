@@ -21,7 +21,7 @@ class ExecutionStatus(SphinxDirective):
         rows = []
         for notebook in execution.notebooks(root / "book"):
             record = execution.read_record(notebook, root)
-            name = str(notebook.relative_to(root / "book"))
+            name = notebook.relative_to(root / "book").as_posix()
             if record is None:
                 rows.append([name, "not run", "", "", "", ""])
                 continue
