@@ -232,7 +232,7 @@ class _Rule:
     def words(self) -> str:
         if self.expected is not None:
             within = "" if self.exact else f" within {self.tolerance:g}"
-            return f"{shown(self.expected)}{within}"
+            return f"{_number(self.expected)}{within}"
         bounds = []
         if self.at_least is not None:
             bounds.append(f"at least {self.at_least:.6g}")
@@ -256,18 +256,37 @@ def _finite(value) -> np.ndarray:
 
 
 def shown(value) -> str:
-    """A number as printed: stable digits only, no rounding residuals."""
+    """A measured value as printed: no digits of a rounding residual.
+
+    A float below 1e-8 is printed as "below 1e-08", exact zero included: on
+    another machine it may be a residual.
+
+    Examples
+    --------
+    >>> shown(0.25), shown(3e-17), shown(0), shown([1.0, 2.0])
+    ('0.25', 'below 1e-08', '0', '[1, 2]')
+    """
     value = np.asarray(value)
     if value.ndim:
-        if value.size > 4:
-            return f"{value.size} values"
-        return "[" + ", ".join(shown(v) for v in value.ravel()) + "]"
-    value = value.item()
-    if isinstance(value, bool | int | str):
-        return str(value)
-    if value != 0 and abs(value) < SMALL:
+        return _several(value, shown)
+    if _is_float(value) and abs(value) < SMALL:
         return f"below {SMALL:g}"
-    return f"{value:.6g}"
+    return _number(value.item())
+
+
+def _number(value) -> str:
+    """A value that the claim names, as printed."""
+    value = np.asarray(value)
+    if value.ndim:
+        return _several(value, _number)
+    value = value.item()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _several(values: np.ndarray, show) -> str:
+    if values.size > 4:
+        return f"{values.size} values"
+    return "[" + ", ".join(show(v) for v in values.ravel()) + "]"
 
 
 def _plain(value):

@@ -107,6 +107,16 @@ def test_the_printed_line_holds_no_rounding_residual(left):
     assert record(left)["measured"] == 3.1e-16
 
 
+def test_an_exact_zero_prints_as_a_residual_would(left):
+    """On another BLAS it may be one, and nbval compares the words."""
+    ledger.settle("bridges.two", measured=0.0, at_most=1e-12)
+    first = left[-1][0]["text/plain"]
+    ledger.settle("bridges.two", measured=1e-17, at_most=1e-12)
+    assert left[-1][0]["text/plain"] == first
+    ledger.settle("bridges.two", measured=0, at_most=0)
+    assert "measured 0," in left[-1][0]["text/plain"]
+
+
 def test_no_ledger_says_where_it_was_sought(tmp_path):
     with pytest.raises(FileNotFoundError, match="BOOK_LEDGER"):
         ledger.find_ledger(tmp_path)
