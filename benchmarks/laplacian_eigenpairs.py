@@ -52,14 +52,20 @@ def main(arguments: list[str] | None = None) -> int:
     separated = not dense.info.poorly_separated
     agree = error < SETTLE_EXACT * dense.eigenvalues[-1]
     agree &= not separated or angle < np.sqrt(SETTLE_EXACT)
-    print(f"n = {options.n}, K = {options.K}, "
-          f"components = {dense.info.n_components}, "
-          f"gap ratio = {dense.info.gap_ratio:.4g}")
+    print(
+        f"n = {options.n}, K = {options.K}, "
+        f"components = {dense.info.n_components}, "
+        f"gap ratio = {dense.info.gap_ratio:.4g}"
+    )
     print(f"dense        {slow:8.3f} s CPU")
-    print(f"shift_invert {fast:8.3f} s CPU, {slow / max(fast, 1e-9):.1f} "
-          "times as fast")
-    print(f"largest difference of eigenvalues {error:.1e}, angle of the "
-          f"spans {angle:.1e}{'' if separated else ' (no gap)'}")
+    print(
+        f"shift_invert {fast:8.3f} s CPU, {slow / max(fast, 1e-9):.1f} "
+        "times as fast"
+    )
+    print(
+        f"largest difference of eigenvalues {error:.1e}, angle of the "
+        f"spans {angle:.1e}{'' if separated else ' (no gap)'}"
+    )
     print("the solvers agree" if agree else "THE SOLVERS DISAGREE")
     return 0 if agree else 1
 

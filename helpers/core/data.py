@@ -159,8 +159,9 @@ def parse_idx(payload: bytes, name: str = "payload") -> np.ndarray:
 
 def _packaged(filename: str) -> bytes:
     """Bytes of a file shipped beside this module."""
-    return (resources.files("helpers.core") / "datasets" / filename
-            ).read_bytes()
+    return (
+        resources.files("helpers.core") / "datasets" / filename
+    ).read_bytes()
 
 
 def _subset(samples: Samples, n, rng) -> Samples:

@@ -102,14 +102,10 @@ FASHION_MNIST = RemoteDataset(
     _idx_files(
         "sha256",
         (
-            "c59f468a2f672dc815687fe0f83887768"
-            "d799fd8a3f3276145d20f83aa44d888",
-            "bad3541b69d912435c50bb6ba87bec294"
-            "ff4f6a2e1246121d8633921760443d9",
-            "5b4141f0afbad91edebe8549f8fcffe08"
-            "7ea10ca49f1dbef5c9a5cd8815ce37b",
-            "0402a96d92fd2663957122ceb108a494c"
-            "5af83dab82d92729df917d7dec38c34",
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
         ),
         decompressed=True,
     ),
@@ -121,7 +117,8 @@ CIFAR10 = RemoteDataset(
     "CIFAR-10",
     {
         "archive": RemoteFile(
-            "cifar-10-python.tar.gz", "md5",
+            "cifar-10-python.tar.gz",
+            "md5",
             "c58f30108f718f92721af3b95e74349a",
         )
     },
@@ -136,8 +133,12 @@ def _digest_matches(payload: bytes, remote: RemoteFile) -> bool:
             payload = gzip.decompress(payload)
         except (OSError, EOFError):
             return False
-    return hashlib.new(remote.algorithm, payload,
-                       usedforsecurity=False).hexdigest() == remote.digest
+    return (
+        hashlib.new(
+            remote.algorithm, payload, usedforsecurity=False
+        ).hexdigest()
+        == remote.digest
+    )
 
 
 def _read_all(url: str, timeout: float) -> bytes:
@@ -176,9 +177,7 @@ def _write_whole(path: Path, payload: bytes) -> None:
         raise
 
 
-def fetch(
-    remote: RemoteFile, folder, url: str, timeout: float = 60.0
-) -> Path:
+def fetch(remote: RemoteFile, folder, url: str, timeout: float = 60.0) -> Path:
     """Have a verified file in a folder, fetching it if need be.
 
     Parameters
@@ -273,13 +272,13 @@ def _load_idx(dataset: RemoteDataset, folder, part, url) -> Samples:
     for content in ("images", "labels"):
         remote = dataset.files[f"{_part(part)}-{content}"]
         path = fetch(remote, folder, address)
-        arrays.append(parse_idx(gzip.decompress(path.read_bytes()),
-                                remote.name))
+        arrays.append(
+            parse_idx(gzip.decompress(path.read_bytes()), remote.name)
+        )
     return Samples(arrays[0], arrays[1].astype(np.int64))
 
 
-def load_mnist(folder, part: str = "train", url: str | None = None
-               ) -> Samples:
+def load_mnist(folder, part: str = "train", url: str | None = None) -> Samples:
     """MNIST, 60 000 training or 10 000 test digits. Needs a network once.
 
     Parameters
@@ -316,8 +315,9 @@ def load_mnist(folder, part: str = "train", url: str | None = None
     return _load_idx(MNIST, folder, part, url)
 
 
-def load_fashion_mnist(folder, part: str = "train", url: str | None = None
-                       ) -> Samples:
+def load_fashion_mnist(
+    folder, part: str = "train", url: str | None = None
+) -> Samples:
     """All of Fashion-MNIST, 60 000 or 10 000 images. Needs a network once.
 
     Parameters
@@ -362,8 +362,14 @@ class _ArrayUnpickler(pickle.Unpickler):
     """
 
     allowed = {"_reconstruct", "ndarray", "dtype", "_frombuffer", "encode"}
-    modules = {"numpy", "numpy.core.multiarray", "numpy._core.multiarray",
-               "numpy.core.numeric", "numpy._core.numeric", "_codecs"}
+    modules = {
+        "numpy",
+        "numpy.core.multiarray",
+        "numpy._core.multiarray",
+        "numpy.core.numeric",
+        "numpy._core.numeric",
+        "_codecs",
+    }
 
     def find_class(self, module: str, name: str):
         if module not in self.modules or name not in self.allowed:
@@ -375,8 +381,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 
 def _cifar_batch(archive: tarfile.TarFile, name: str) -> Samples:
     member = archive.extractfile(f"cifar-10-batches-py/{name}")
-    batch = _ArrayUnpickler(io.BytesIO(member.read()),
-                            encoding="bytes").load()
+    batch = _ArrayUnpickler(io.BytesIO(member.read()), encoding="bytes").load()
     images = np.asarray(batch[b"data"], dtype=np.uint8)
     return Samples(
         images.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1),
@@ -384,8 +389,9 @@ def _cifar_batch(archive: tarfile.TarFile, name: str) -> Samples:
     )
 
 
-def load_cifar10(folder, part: str = "train", url: str | None = None
-                 ) -> Samples:
+def load_cifar10(
+    folder, part: str = "train", url: str | None = None
+) -> Samples:
     """CIFAR-10, 50 000 or 10 000 colour images. Needs a network once.
 
     Parameters
@@ -426,5 +432,6 @@ def load_cifar10(folder, part: str = "train", url: str | None = None
     path = fetch(CIFAR10.files["archive"], folder, address_of(CIFAR10, url))
     with tarfile.open(path, "r:gz") as archive:
         batches = [_cifar_batch(archive, name) for name in names]
-    return Samples(*(np.concatenate(arrays)
-                     for arrays in zip(*batches, strict=True)))
+    return Samples(
+        *(np.concatenate(arrays) for arrays in zip(*batches, strict=True))
+    )

@@ -238,12 +238,11 @@ def knn_graph(
     values = np.ones(n * k)
     if weight == "gaussian":
         width = np.median(distance[:, -1]) if sigma is None else sigma
-        values = np.exp(-(distance.ravel() / _positive(width, "sigma")) ** 2
-                        / 2)
+        values = np.exp(
+            -((distance.ravel() / _positive(width, "sigma")) ** 2) / 2
+        )
     rows = np.repeat(np.arange(n), k)
-    directed = sparse.csr_array(
-        (values, (rows, index.ravel())), shape=(n, n)
-    )
+    directed = sparse.csr_array((values, (rows, index.ravel())), shape=(n, n))
     other = directed.T.tocsr()
     W = directed.maximum(other) if mode == "union" else directed.minimum(other)
     W.eliminate_zeros()
@@ -476,7 +475,5 @@ def sample_graph(W, kind: str = "combinatorial") -> SampleGraph:
     W = check_weights(W)
     L = graph_laplacian(W, kind)
     degrees = np.asarray(W.sum(axis=1)).ravel()
-    components = connected_components(
-        sparse.csr_array(W), directed=False
-    )[1]
+    components = connected_components(sparse.csr_array(W), directed=False)[1]
     return SampleGraph(W, kind, L, degrees, components)

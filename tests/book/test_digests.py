@@ -102,7 +102,9 @@ def test_code_lock_scale_and_data_matter(house, monkeypatch):
 
 
 def record(path, root):
-    return Record("book/chapter.ipynb", notebook_digest(path, root), "quick", 1)
+    return Record(
+        "book/chapter.ipynb", notebook_digest(path, root), "quick", 1
+    )
 
 
 def test_a_kept_execution_is_fresh_until_something_changes(house):

@@ -177,3 +177,28 @@ def test_code_and_cells_keep_the_style(command):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_helper_module_has_its_place_in_the_reference():
+    pages = "\n".join(
+        p.read_text() for p in (ROOT / "book/reference").glob("api_*.md")
+    )
+    for path in (ROOT / "helpers").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if not name.endswith("__init__"):
+            assert f"automodule:: {name}\n" in pages, name
+
+
+def test_the_front_page_s_picture_is_the_drawn_one():
+    """Redrawn from its script it shows the same; bytes may differ."""
+    import matplotlib.pyplot as plt
+
+    from helpers.book.figures import fingerprint
+    from tools.draw_front_page import TARGET, draw
+
+    fig = draw()
+    titles = [ax.get_title() for ax in fig.axes]
+    assert [t.split(".")[0] for t in titles] == ["I", "II", "III", "IV"]
+    assert "16 pieces" in fingerprint(fig)
+    plt.close(fig)
+    assert TARGET.read_text().count("<svg") == 1

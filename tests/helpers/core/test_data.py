@@ -28,8 +28,10 @@ def test_drawing_digits():
     np.testing.assert_array_equal(some.targets, every.targets[order])
     fewer = data.load_digits_samples(20, rng=0)
     np.testing.assert_array_equal(fewer.inputs, some.inputs[:20])
-    assert len(np.unique(data.load_digits_samples(1797, 3).inputs,
-                         axis=0)) == 1797
+    assert (
+        len(np.unique(data.load_digits_samples(1797, 3).inputs, axis=0))
+        == 1797
+    )
 
 
 @pytest.mark.parametrize("n", [0, 1798, 2.5, True])
@@ -46,8 +48,9 @@ def test_a_draw_needs_a_seed():
 def test_concrete():
     inputs, strength = data.load_concrete()
     assert inputs.shape == (1030, 8) and strength.shape == (1030,)
-    np.testing.assert_array_equal(inputs[0], [540, 0, 0, 162, 2.5, 1040,
-                                              676, 28])
+    np.testing.assert_array_equal(
+        inputs[0], [540, 0, 0, 162, 2.5, 1040, 676, 28]
+    )
     rows = np.c_[inputs, strength]
     assert len(np.unique(rows, axis=0)) == 1030 - 25
     assert len(data.CONCRETE_COLUMNS) == 8

@@ -16,8 +16,9 @@ from helpers.core import downloads
 from tools.make_fashion_subset import to_idx
 
 CONTENT = b"what was published"
-FILE = downloads.RemoteFile("file.bin", "sha256",
-                            hashlib.sha256(CONTENT).hexdigest())
+FILE = downloads.RemoteFile(
+    "file.bin", "sha256", hashlib.sha256(CONTENT).hexdigest()
+)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -70,8 +71,9 @@ def test_fetch_once_then_use_the_copy(server, tmp_path):
         ("missing", ConnectionError, "404"),
     ],
 )
-def test_a_bad_download_leaves_nothing(server, tmp_path, folder, error,
-                                       message):
+def test_a_bad_download_leaves_nothing(
+    server, tmp_path, folder, error, message
+):
     with pytest.raises(error, match=message):
         downloads.fetch(FILE, tmp_path, address(server, folder))
     assert list(tmp_path.iterdir()) == []
@@ -132,8 +134,10 @@ def sealed(dataset, key, payload, monkeypatch, name):
 
 @pytest.mark.parametrize(
     "name, load",
-    [("MNIST", downloads.load_mnist),
-     ("FASHION_MNIST", downloads.load_fashion_mnist)],
+    [
+        ("MNIST", downloads.load_mnist),
+        ("FASHION_MNIST", downloads.load_fashion_mnist),
+    ],
 )
 def test_idx_loaders_from_a_folder(name, load, tmp_path, monkeypatch):
     source, folder = tmp_path / "source", tmp_path / "folder"
@@ -170,8 +174,10 @@ def test_cifar_is_read_from_its_archive(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (10, 3072), dtype=np.uint8)
     batches = {
-        f"data_batch_{i}": {b"data": images[2 * i - 2: 2 * i],
-                            b"labels": [i, 0]}
+        f"data_batch_{i}": {
+            b"data": images[2 * i - 2 : 2 * i],
+            b"labels": [i, 0],
+        }
         for i in range(1, 6)
     }
     payload = cifar_archive(batches)
@@ -189,8 +195,9 @@ class Evil:
         return (print, ("this ran",))
 
 
-def test_an_archive_that_wants_to_run_code_is_refused(tmp_path, monkeypatch,
-                                                      capsys):
+def test_an_archive_that_wants_to_run_code_is_refused(
+    tmp_path, monkeypatch, capsys
+):
     payload = cifar_archive({"test_batch": {b"data": Evil()}})
     sealed(downloads.CIFAR10, "archive", payload, monkeypatch, "CIFAR10")
     (tmp_path / "cifar-10-python.tar.gz").write_bytes(payload)
@@ -200,8 +207,11 @@ def test_an_archive_that_wants_to_run_code_is_refused(tmp_path, monkeypatch,
 
 
 def test_digests_are_well_formed():
-    for dataset in (downloads.MNIST, downloads.FASHION_MNIST,
-                    downloads.CIFAR10):
+    for dataset in (
+        downloads.MNIST,
+        downloads.FASHION_MNIST,
+        downloads.CIFAR10,
+    ):
         for remote in dataset.files.values():
             length = {"md5": 32, "sha256": 64}[remote.algorithm]
             assert len(bytes.fromhex(remote.digest)) * 2 == length

@@ -130,8 +130,9 @@ def test_angles_are_padded_where_scipy_leaves_them_out():
     rng = np.random.default_rng(2)
     U = linalg.orthonormal_basis(rng.normal(size=(30, 5)))
     Z = U[:, :2] @ rng.normal(size=(2, 4))
-    np.testing.assert_allclose(np.sin(subspace_angles(Z, U)).max(), 0,
-                               atol=1e-7)
+    np.testing.assert_allclose(
+        np.sin(subspace_angles(Z, U)).max(), 0, atol=1e-7
+    )
     angles = linalg.principal_angles(Z, U)
     np.testing.assert_allclose(angles[:2], 0, atol=ROUNDING)
     np.testing.assert_allclose(angles[2:], np.pi / 2)
@@ -170,8 +171,9 @@ def test_angles_satisfy_pythagoras(seed):
     angles = linalg.principal_angles(Z, U)
     Q = linalg.orthonormal_basis(Z)
     captured = np.linalg.norm(U.T @ Q) ** 2
-    np.testing.assert_allclose(np.sum(np.cos(angles) ** 2), captured,
-                               atol=1e-10)
+    np.testing.assert_allclose(
+        np.sum(np.cos(angles) ** 2), captured, atol=1e-10
+    )
     gap = np.linalg.norm(linalg.complement(Q, U), 2)
     np.testing.assert_allclose(np.sin(angles[-1]), gap, atol=1e-10)
     assert np.all(np.diff(angles) >= -1e-9)

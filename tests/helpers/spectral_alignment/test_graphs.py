@@ -66,8 +66,11 @@ def test_degrees_of_union_and_mutual_graphs():
 def test_gaussian_weights_by_hand():
     X = np.array([[0.0], [1.0], [3.0]])
     W = graphs.knn_graph(X, 1, weight="gaussian", sigma=2.0).toarray()
-    expected = [[0, np.exp(-1 / 8), 0], [np.exp(-1 / 8), 0, np.exp(-1 / 2)],
-                [0, np.exp(-1 / 2), 0]]
+    expected = [
+        [0, np.exp(-1 / 8), 0],
+        [np.exp(-1 / 8), 0, np.exp(-1 / 2)],
+        [0, np.exp(-1 / 2), 0],
+    ]
     np.testing.assert_allclose(W, expected, rtol=ROUNDING)
     default = graphs.knn_graph(X, 1, weight="gaussian").toarray()
     np.testing.assert_allclose(default[0, 1], np.exp(-1 / 2))
@@ -129,7 +132,8 @@ def test_laplacians_of_the_path():
     r = np.sqrt(1 / 2)
     np.testing.assert_allclose(
         graphs.graph_laplacian(PATH, "symmetric"),
-        [[1, -r, 0], [-r, 1, -r], [0, -r, 1]], atol=ROUNDING,
+        [[1, -r, 0], [-r, 1, -r], [0, -r, 1]],
+        atol=ROUNDING,
     )
 
 
@@ -154,8 +158,9 @@ def test_laplacian_laws(kind, seed):
     np.testing.assert_allclose(L @ root, 0, atol=1e-11)
     x = rng.normal(size=n)
     steps = (x / root)[:, None] - x / root
-    np.testing.assert_allclose(x @ L @ x, np.sum(W * steps**2) / 2,
-                               rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        x @ L @ x, np.sum(W * steps**2) / 2, rtol=1e-10, atol=1e-12
+    )
 
 
 def test_isolated_node_is_a_component_for_one_and_an_error_for_the_other():
@@ -199,8 +204,10 @@ X2 = np.eye(2)
         (lambda: graphs.knn_graph([[np.nan], [1]], 1), "X must be finite"),
         (lambda: graphs.knn_graph(X2, 1, "average"), "mode must be"),
         (lambda: graphs.knn_graph(X2, 1, weight="cosine"), "weight must be"),
-        (lambda: graphs.knn_graph(X2, 1, weight="gaussian", sigma=-1.0),
-         "sigma must"),
+        (
+            lambda: graphs.knn_graph(X2, 1, weight="gaussian", sigma=-1.0),
+            "sigma must",
+        ),
         (lambda: graphs.rbf_graph(X2, 0.0), "sigma must"),
         (lambda: graphs.epsilon_graph(X2, np.inf), "eps must"),
         (lambda: graphs.graph_laplacian(PATH, "random-walk"), "kind must"),
@@ -209,8 +216,7 @@ X2 = np.eye(2)
         (lambda: graphs.graph_laplacian(-PATH), "nonnegative"),
         (lambda: graphs.graph_laplacian(np.eye(2)), "zero diagonal"),
         (lambda: graphs.graph_laplacian([[0, 1], [0, 0]]), "symmetric"),
-        (lambda: graphs.graph_laplacian([[0, np.inf], [np.inf, 0]]),
-         "finite"),
+        (lambda: graphs.graph_laplacian([[0, np.inf], [np.inf, 0]]), "finite"),
     ],
 )
 def test_bad_input_is_named(call, message):

@@ -68,8 +68,9 @@ def test_f1_path_of_three_nodes():
     np.testing.assert_allclose(U, expected, atol=ROUNDING)
     lam2, U2, info = spectra.laplacian_eigenbasis(L, 2)
     np.testing.assert_allclose(lam2, lam, atol=ROUNDING)
-    np.testing.assert_allclose(spectra.leverage_scores(U2),
-                               [5 / 6, 1 / 3, 5 / 6], atol=ROUNDING)
+    np.testing.assert_allclose(
+        spectra.leverage_scores(U2), [5 / 6, 1 / 3, 5 / 6], atol=ROUNDING
+    )
     np.testing.assert_allclose(info.gap_ratio, 3)
     assert not info.poorly_separated and info.bound_applies
     np.testing.assert_allclose(spectra.rayleigh_quotient(L, [0, 0, 1.0]), 1)
@@ -79,8 +80,9 @@ def test_f1_symmetric_laplacian():
     L = graphs.graph_laplacian(PATH, "symmetric")
     lam, U = spectra.laplacian_spectrum(L)
     np.testing.assert_allclose(lam, [0, 1, 2], atol=ROUNDING)
-    np.testing.assert_allclose(U[:, 0], np.array([1, np.sqrt(2), 1]) / 2,
-                               atol=ROUNDING)
+    np.testing.assert_allclose(
+        U[:, 0], np.array([1, np.sqrt(2), 1]) / 2, atol=ROUNDING
+    )
     captured = spectra.cumulative_energy(U, np.ones(3))[0]
     np.testing.assert_allclose(captured, (2 + np.sqrt(2)) ** 2 / 12)
     np.testing.assert_allclose(np.sqrt(1 - captured), 0.16910, atol=5e-6)
@@ -128,8 +130,9 @@ def test_f4_three_cliques_have_a_high_part_without_energy():
     np.testing.assert_allclose(three.eigenvalues, [0, 0, 0, 4])
 
 
-@pytest.mark.parametrize("leaves, gap", [(5, 0.357), (20, 0.536),
-                                         (100, 0.633)])
+@pytest.mark.parametrize(
+    "leaves, gap", [(5, 0.357), (20, 0.536), (100, 0.633)]
+)
 def test_f4_two_stars_separate_the_laplacians(leaves, gap):
     """Indicators of components: exact for L, not for L_sym."""
     W = disjoint(star(leaves), star(leaves))
@@ -172,8 +175,9 @@ def test_energy_and_rayleigh_quotient_over_six_decades(kind):
             R, np.sum(lam * xhat**2) / np.sum(xhat**2), rtol=1e-10
         )
         assert -ROUNDING <= R <= lam[-1] * (1 + ROUNDING)
-        np.testing.assert_allclose(spectra.rayleigh_quotient(L, U), lam,
-                                   atol=1e-11)
+        np.testing.assert_allclose(
+            spectra.rayleigh_quotient(L, U), lam, atol=1e-11
+        )
 
 
 @pytest.mark.parametrize("kind", graphs.KINDS)
@@ -241,8 +245,11 @@ def test_localised_eigenvectors_on_two_moons():
             ).vectors
         ).max()
         for kind in graphs.KINDS
-        for W in (graphs.knn_graph(X, 10), graphs.rbf_graph(X, width),
-                  graphs.epsilon_graph(X, reach))
+        for W in (
+            graphs.knn_graph(X, 10),
+            graphs.rbf_graph(X, width),
+            graphs.epsilon_graph(X, reach),
+        )
     ]
     np.testing.assert_allclose(
         peaks, [0.066, 0.79, 0.99, 0.076, 0.08, 0.12], atol=0.005
@@ -259,8 +266,9 @@ def test_shift_invert_agrees_with_dense(kind, pack):
     L = pack(graphs.graph_laplacian(graphs.rbf_graph(X, 0.7), kind))
     dense = spectra.laplacian_eigenbasis(L, 9)
     krylov = spectra.laplacian_eigenbasis(L, 9, "shift_invert")
-    np.testing.assert_allclose(krylov.eigenvalues, dense.eigenvalues,
-                               atol=1e-11)
+    np.testing.assert_allclose(
+        krylov.eigenvalues, dense.eigenvalues, atol=1e-11
+    )
     np.testing.assert_allclose(krylov.vectors, dense.vectors, atol=1e-7)
 
 
@@ -269,20 +277,23 @@ def test_shift_invert_survives_a_singular_factor_and_multiplicities():
     W = disjoint(cycle(20), cycle(20), cycle(20))
     for kind in graphs.KINDS:
         L = graphs.graph_laplacian(W, kind)
-        exact = np.sort(np.tile(2 - 2 * np.cos(np.pi * np.arange(20) / 10),
-                                3)) / (1 if kind == "combinatorial" else 2)
+        exact = np.sort(
+            np.tile(2 - 2 * np.cos(np.pi * np.arange(20) / 10), 3)
+        ) / (1 if kind == "combinatorial" else 2)
         for K in (2, 3, 8, 14, 15):
             basis = spectra.laplacian_eigenbasis(
                 sparse.csr_array(L), K, "shift_invert"
             )
-            np.testing.assert_allclose(basis.eigenvalues, exact[: K + 1],
-                                       atol=1e-10)
+            np.testing.assert_allclose(
+                basis.eigenvalues, exact[: K + 1], atol=1e-10
+            )
             assert basis.info.n_components == 3
             assert basis.info.n_zero == min(3, K + 1)
 
 
-@pytest.mark.parametrize("n, copies, K", [(24, 5, 27), (60, 3, 20),
-                                          (60, 5, 25)])
+@pytest.mark.parametrize(
+    "n, copies, K", [(24, 5, 27), (60, 3, 20), (60, 5, 25)]
+)
 def test_guard_vectors_find_the_late_copies(n, copies, K):
     """Asked for exactly K + 1 pairs, ARPACK returns a wrong one here."""
     L = graphs.graph_laplacian(
@@ -297,12 +308,15 @@ def test_sign_convention_does_not_depend_on_the_solver():
     L = graphs.graph_laplacian(PATH)
     for flip in (1, -1):
         U = flip * eigh(L)[1]
-        np.testing.assert_allclose(spectra.fix_signs(U),
-                                   spectra.laplacian_spectrum(L)[1],
-                                   atol=ROUNDING)
+        np.testing.assert_allclose(
+            spectra.fix_signs(U),
+            spectra.laplacian_spectrum(L)[1],
+            atol=ROUNDING,
+        )
     noise = 1e-15 * np.random.default_rng(0).normal(size=(3, 3))
-    np.testing.assert_allclose(spectra.fix_signs(U + noise),
-                               spectra.fix_signs(U), atol=1e-14)
+    np.testing.assert_allclose(
+        spectra.fix_signs(U + noise), spectra.fix_signs(U), atol=1e-14
+    )
     np.testing.assert_array_equal(spectra.fix_signs(np.zeros((2, 1))), 0)
 
 
@@ -331,8 +345,9 @@ def test_split_parseval_and_leverage(seed):
     np.testing.assert_allclose(low + high, x, atol=ROUNDING)
     np.testing.assert_allclose(np.sum(low * high, axis=0), 0, atol=1e-11)
     xhat = spectra.graph_fourier_transform(U, x)
-    np.testing.assert_allclose(np.linalg.norm(xhat, axis=0),
-                               np.linalg.norm(x, axis=0))
+    np.testing.assert_allclose(
+        np.linalg.norm(xhat, axis=0), np.linalg.norm(x, axis=0)
+    )
     share = spectra.cumulative_energy(U, x)
     np.testing.assert_allclose(
         share[K - 1], np.sum(low**2, axis=0) / np.sum(x**2, axis=0)
@@ -346,7 +361,8 @@ def test_split_parseval_and_leverage(seed):
     np.testing.assert_allclose(
         energies,
         spectra.dirichlet_energy(L, low) + spectra.dirichlet_energy(L, high),
-        rtol=1e-9, atol=1e-11,
+        rtol=1e-9,
+        atol=1e-11,
     )
 
 
@@ -358,7 +374,7 @@ def test_shares_with_eigenvalues_do_not_depend_on_the_basis(seed):
     turned = U.copy()
     for k in range(1, 11, 2):
         Q = np.linalg.qr(rng.normal(size=(2, 2)))[0]
-        turned[:, k:k + 2] = U[:, k:k + 2] @ Q
+        turned[:, k : k + 2] = U[:, k : k + 2] @ Q
     x = rng.normal(size=(12, 2))
     share = spectra.cumulative_energy(U, x, lam)
     np.testing.assert_allclose(
@@ -419,8 +435,7 @@ L3 = graphs.graph_laplacian(PATH)
         (lambda: spectra.laplacian_eigenbasis(L3, 3), r"K must .* 1\.\.2"),
         (lambda: spectra.laplacian_eigenbasis(L3, 0), "K must"),
         (lambda: spectra.laplacian_eigenbasis(L3, 1, "SM"), "solver must"),
-        (lambda: spectra.laplacian_eigenbasis(L3, 2, "shift_invert"),
-         "n - 2"),
+        (lambda: spectra.laplacian_eigenbasis(L3, 2, "shift_invert"), "n - 2"),
         (lambda: spectra.laplacian_eigenbasis(PATH, 1), "not a graph Lap"),
         (lambda: spectra.laplacian_eigenbasis(np.eye(3), 1), "not a graph"),
         (lambda: spectra.laplacian_spectrum(np.triu(L3)), "symmetric"),
@@ -431,10 +446,14 @@ L3 = graphs.graph_laplacian(PATH)
         (lambda: spectra.dirichlet_energy(-L3, [1, 0, 0]), "semidefinite"),
         (lambda: spectra.rayleigh_quotient(L3, [0, 0, 0]), "identically 0"),
         (lambda: spectra.cumulative_energy(np.eye(3), [0, 0, 0]), "identi"),
-        (lambda: spectra.cumulative_energy(np.eye(3), [1, 0, 0], [0, 1]),
-         "eigenvalues must"),
-        (lambda: spectra.cumulative_energy(np.eye(2), [1, 0], [1, 0]),
-         "eigenvalues must"),
+        (
+            lambda: spectra.cumulative_energy(np.eye(3), [1, 0, 0], [0, 1]),
+            "eigenvalues must",
+        ),
+        (
+            lambda: spectra.cumulative_energy(np.eye(2), [1, 0], [1, 0]),
+            "eigenvalues must",
+        ),
         (lambda: spectra.high_frequency_bound(L3, [1, 0, 0], np.nan), "next"),
         (lambda: spectra.leverage_scores(2 * np.eye(3)), "orthonormal"),
         (lambda: spectra.graph_fourier_transform(np.eye(3), [1]), "x must"),
