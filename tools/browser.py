@@ -153,6 +153,19 @@ def check_fits(visit):
         yield f"is wider than the screen: {element}"
 
 
+def check_formulas_fit(visit):
+    """On a desktop no formula hides its end behind a scroll bar."""
+    hidden = visit.tab.evaluate(
+        """() => [...document.querySelectorAll(
+        'article mjx-container[display="true"]')]
+        .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+        .map(e => e.textContent.slice(0, 60)
+          + ' in ' + (e.closest('[id]')?.id ?? 'the page'))"""
+    )
+    for formula in hidden:
+        yield f"formula does not fit, break it into lines: {formula}"
+
+
 def check_accessible(visit, rules: str = ""):
     """axe-core: nothing serious or critical."""
     visit.tab.add_script_tag(path=str(AXE))
@@ -279,6 +292,7 @@ CHECKS = [
     check_maths,
     check_one_search_box,
     check_fits,
+    check_formulas_fit,
     check_accessible,
     check_figures,
 ]

@@ -34,6 +34,7 @@ document.addEventListener("DOMContentLoaded", () => {
   label.textContent = "words";
   label.append(words);
 
+  const paper = select("paper", "paper-");
   const kind = select("kind", "kind-");
   const verdict = select("verdict", "verdict-");
   place.append(label);
@@ -46,6 +47,7 @@ document.addEventListener("DOMContentLoaded", () => {
     let shown = 0;
     for (const row of rows) {
       const keep =
+        (!paper.value || row.classList.contains(paper.value)) &&
         (!kind.value || row.classList.contains(kind.value)) &&
         (!verdict.value || row.classList.contains(verdict.value)) &&
         (!wanted || row.textContent.toLowerCase().includes(wanted));
@@ -53,6 +55,11 @@ document.addEventListener("DOMContentLoaded", () => {
       shown += keep;
     }
     count.textContent = `${shown} of ${rows.length} rows`;
+    // a paper without a row left takes its heading with it
+    for (const table of tables) {
+      const left = table.querySelector("tbody tr:not(.filtered-out)");
+      table.closest("section").hidden = !left;
+    }
   }
   apply();
 });

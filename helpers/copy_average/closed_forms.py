@@ -9,8 +9,8 @@ complex arguments (a complex step differentiates them exactly).
 Notes
 -----
 Source: Williams (1997) for erf; Cho and Saul (2009) for ReLU; leaky ReLU is a
-mixture of ReLU and the identity; GELU is derived here by Stein's lemma, twice,
-and a Gaussian tilt. Simsek et al. (2023), section 3, for their role.
+mixture of ReLU and the identity; Tsuchida et al. (2021) for GELU, derived here by Stein's lemma,
+twice, and a Gaussian tilt. Simsek et al. (2023), section 3, for their role.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ def interaction(
     Notes
     -----
     Source: Simsek et al. (2023), section 3. Closed forms: Williams (1997)
-    for erf, Cho and Saul (2009) for ReLU; the one for GELU is derived in the
-    chapter from Stein's lemma. Elsewhere :math:`O(N^2)` evaluations a pair.
+    for erf, Cho and Saul (2009) for ReLU, Tsuchida et al. (2021) for GELU
+    (derived in the chapter). Elsewhere :math:`O(N^2)` evaluations a pair.
 
     Examples
     --------

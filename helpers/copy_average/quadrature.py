@@ -3,8 +3,9 @@ r"""Expectations over one and two standard Gaussian variables.
 Two rules. Gauss-Hermite is the textbook rule and converges like
 :math:`e^{-c\sqrt N}` when the integrand has singularities off the real line,
 as ``tanh`` has. Equally spaced nodes (the trapezoidal rule) converge like
-:math:`e^{-cN}` on the same integrands, because the Gaussian weight makes the
-integrand vanish with all its derivatives at both ends. The package uses the
+:math:`e^{-cN}` on the same integrands, down to the mass beyond the last node,
+because the Gaussian weight makes the integrand vanish with all its derivatives
+at both ends. The package uses the
 second; the first is kept as an independent witness.
 """
 

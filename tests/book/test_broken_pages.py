@@ -159,6 +159,10 @@ BROWSER = {
         '<p style="width: 2000px">wide</p>',
         "wider than the screen",
     ),
+    "a formula that hides its end": (
+        '<div class="math">\\[' + "x+" * 80 + "x\\]</div>",
+        "break it into lines",
+    ),
     "pale text": (
         '<p style="color: #bbb; background: #fff">pale</p>',
         "color-contrast",
@@ -172,14 +176,6 @@ BROWSER = {
         "contrast",
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if browser.find_browser() is None:
-        pytest.skip("no Chromium here; install one, or set BOOK_BROWSER")
-    with browser.browser() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("name", BROWSER)

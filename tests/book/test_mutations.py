@@ -36,6 +36,18 @@ MUTATIONS = {
         "Samples(counts / 16,",
         "Samples(np.minimum(counts, 14) / 16,",
     ),
+    "a constant of GELU's interaction": (
+        NEURON,
+        "helpers/copy_average/closed_forms.py",
+        "slope = 0.25 + (",
+        "slope = 0.26 + (",
+    ),
+    "a factor of the closed-form loss": (
+        NEURON,
+        "helpers/copy_average/one_neuron.py",
+        "return 2 / math.pi * k * (own - k * np.arcsin(t**2 / k))",
+        "return 2 / 3.14 * k * (own - k * np.arcsin(t**2 / k))",
+    ),
     "another random stream": (
         DIGITS,
         "helpers/core/randomness.py",

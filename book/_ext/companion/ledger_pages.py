@@ -118,6 +118,7 @@ class LedgerTable(SphinxDirective):
         node = table(self.head, cells, classes=["ledger"], ids=ids)
         for body_row, row in zip(node[0][-1], rows, strict=True):
             body_row["classes"] += [
+                f"paper-{paper.replace('_', '-')}",
                 f"kind-{row['kind']}",
                 "verdict-" + row["status"].replace(" ", "-"),
             ]

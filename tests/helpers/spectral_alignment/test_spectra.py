@@ -1,5 +1,7 @@
 """Frequencies: fixtures with exact values, and laws on random graphs."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -45,6 +47,12 @@ def random_graph(rng):
     if family == 2:
         extra = rng.random((n, n)) * (rng.random((n, n)) < 0.2)
         W = np.maximum(W, np.tril(extra, -1))
+    return W + W.T
+
+
+def random_weights(rng, n):
+    """Any weights, some of them 0; nodes without edges are possible."""
+    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.7), 1)
     return W + W.T
 
 
@@ -205,12 +213,91 @@ def test_lemma_2_1_equality_and_mutation(kind):
     assert fired > 150
 
 
+@pytest.mark.parametrize("kind", graphs.KINDS)
+@given(seed=SEEDS)
+@settings(max_examples=25, deadline=None)
+def test_lemma_2_1_complete_equality_case(kind, seed):
+    """Kernel plus next eigenspace above the cut; nothing else."""
+    rng = np.random.default_rng(seed)
+    n, copies = int(rng.integers(3, 9)), int(rng.integers(1, 4))
+    L = graphs.graph_laplacian(disjoint(*[cycle(n)] * copies), kind)
+    lam, U = spectra.laplacian_spectrum(L)
+    K = int(rng.integers(copies, n * copies))
+
+    def gap(x):
+        _, high = spectra.low_pass_split(U[:, :K], x)
+        return spectra.high_frequency_bound(L, x, lam[K]) - high @ high
+
+    tied = np.isclose(lam, lam[K], atol=1e-9) & (np.arange(lam.size) >= K)
+    kept = np.flatnonzero(tied | (lam == 0))
+    x = U[:, kept] @ rng.uniform(0.5, 1, size=kept.size)
+    np.testing.assert_allclose(gap(x), 0, atol=1e-10)
+    for k in np.setdiff1d(np.arange(lam.size), kept):
+        assert gap(x + U[:, k]) > 0.01
+
+
 def test_mutation_cannot_fire_inside_a_repeated_eigenvalue():
     L = graphs.graph_laplacian(cycle(24))
     lam, U = spectra.laplacian_spectrum(L)
     np.testing.assert_allclose(lam[1], lam[2])
     mutated = spectra.high_frequency_bound(L, U[:, 1], lam[2])
     np.testing.assert_allclose(mutated, 1)
+
+
+# --- labels: averages by brute force ---------------------------------------
+
+
+@given(SEEDS)
+@settings(max_examples=25, deadline=None)
+def test_mean_rayleigh_quotient_over_all_orders(seed):
+    """All n! orders of centred numbers, repeated numbers included."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    W = random_weights(rng, n)
+    L = graphs.graph_laplacian(W)
+    x = rng.integers(-3, 4, size=n).astype(float)
+    x[0] += n * (np.ptp(x) == 0)
+    x -= x.mean()
+    orders = np.array(list(itertools.permutations(x)))
+    mean = spectra.rayleigh_quotient(L, orders.T).mean()
+    np.testing.assert_allclose(mean, W.sum() / (n - 1), atol=ROUNDING)
+
+
+@given(SEEDS)
+@settings(max_examples=25, deadline=None)
+def test_mean_rayleigh_quotient_over_all_class_subsets(seed):
+    """Equal classes: the mean over subsets does not depend on their size."""
+    rng = np.random.default_rng(seed)
+    classes, members = int(rng.integers(2, 6)), int(rng.integers(1, 5))
+    n = classes * members
+    W = random_weights(rng, n)
+    L = graphs.graph_laplacian(W)
+    names = rng.permutation(np.repeat(np.arange(classes), members))
+    across = np.triu(W * (names[:, None] != names)).sum()
+    for a in range(1, classes):
+        marked = np.array(
+            [
+                np.isin(names, subset)
+                for subset in itertools.combinations(range(classes), a)
+            ]
+        ).T
+        means = spectra.rayleigh_quotient(L, marked - marked.mean(axis=0))
+        np.testing.assert_allclose(
+            means.mean(),
+            2 * classes * across / (n * (classes - 1)),
+            atol=ROUNDING,
+        )
+
+
+def test_merging_formula_needs_equal_classes():
+    """Path of four, classes of 1, 1 and 2 samples, by hand."""
+    W = np.diag(np.ones(3), 1)
+    L = graphs.graph_laplacian(W + W.T)
+    marked = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]]).T
+    R = spectra.rayleigh_quotient(L, marked - marked.mean(axis=0))
+    np.testing.assert_allclose(R, [4 / 3, 8 / 3, 1])
+    across = 2
+    assert R.mean() > 2 * 3 * across / (4 * 2) + 0.1
 
 
 # --- what L_sym changes -----------------------------------------------------
@@ -389,15 +476,27 @@ def test_shares_with_eigenvalues_do_not_depend_on_the_basis(seed):
     )
 
 
-def test_twins_have_an_eigenvector_of_their_own():
-    """Equal neighbours: e_a - e_b, at the eigenvalue d + w_ab."""
-    W = np.ones((6, 6)) - np.eye(6)
-    W[4:, 4:] = 0
-    W[3, 5] = W[5, 3] = W[3, 4] = W[4, 3] = 0
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_twins_have_an_eigenvector_of_their_own(seed):
+    """Equal weights to all others: e_a - e_b, at the eigenvalue d + w_ab."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    W = random_weights(rng, n)
+    a, b = rng.choice(n, size=2, replace=False)
+    others = np.setdiff1d(np.arange(n), [a, b])
+    W[b, others] = W[others, b] = W[a, others]
     L = graphs.graph_laplacian(W)
-    for a, b in ((0, 1), (1, 2), (4, 5)):
-        x = np.eye(6)[a] - np.eye(6)[b]
-        np.testing.assert_allclose(L @ x, (W[a].sum() + W[a, b]) * x)
+    twin = np.eye(n)[a] - np.eye(n)[b]
+    eigenvalue = W[a].sum() + W[a, b]
+    np.testing.assert_allclose(L @ twin, eigenvalue * twin, atol=ROUNDING)
+    lam, _ = spectra.laplacian_spectrum(L)
+    np.testing.assert_allclose(np.abs(lam - eigenvalue).min(), 0, atol=1e-11)
+    if others.size:
+        W[b, others[0]] = W[others[0], b] = W[a, others[0]] + 1
+        L = graphs.graph_laplacian(W)
+        rest = L @ twin - spectra.rayleigh_quotient(L, twin) * twin
+        assert np.abs(rest).max() > 0.9
 
 
 def test_energy_of_a_constant_is_never_negative():
