@@ -169,7 +169,7 @@ def _subset(samples: Samples, n, rng) -> Samples:
     total = samples.targets.shape[0]
     if n is None:
         return samples
-    if isinstance(n, bool) or n != int(n) or not 1 <= n <= total:
+    if isinstance(n, bool) or not 1 <= n <= total or n != int(n):
         raise ValueError(f"n must be a whole number in 1..{total}, got {n!r}")
     if rng is None:
         raise ValueError("rng must be a seed or a Generator when n is given")

@@ -254,7 +254,7 @@ def laplacian_eigenbasis(L, K: int, solver: str = "dense") -> LaplacianBasis:
     """
     L = _laplacian(L)
     n = L.shape[0]
-    if isinstance(K, bool) or K != int(K) or not 1 <= K < n:
+    if isinstance(K, bool) or not 1 <= K < n or K != int(K):
         raise ValueError(
             f"K must be a whole number in 1..{n - 1} (K < n, so that "
             f"lambda_(K+1) exists), got {K!r}"

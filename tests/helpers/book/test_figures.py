@@ -68,38 +68,23 @@ def test_empty_and_masked_data_are_told(axes):
     assert text.count("nothing finite") >= 3
 
 
-def test_show_figure_leaves_name_alt_and_text(axes, monkeypatch):
-    import IPython.display
-
-    left = {}
-    monkeypatch.setattr(
-        IPython.display,
-        "display",
-        lambda data, raw, metadata: left.update(data=data, **metadata),
-    )
+def test_show_figure_leaves_name_alt_and_text(axes, shown):
     axes.plot([0, 1])
     show_figure(axes.figure, "demo-line", ALT)
-    assert left["companion"] == {"figure": "demo-line", "alt": ALT}
-    assert left["scrapbook"]["name"] == "demo-line"
-    assert left["data"]["image/svg+xml"].count("</svg>") == 1
-    assert left["data"]["text/plain"].startswith("figure demo-line")
+    (data, metadata) = shown[0]
+    assert metadata["companion"] == {"figure": "demo-line", "alt": ALT}
+    assert metadata["scrapbook"]["name"] == "demo-line"
+    assert data["image/svg+xml"].count("</svg>") == 1
+    assert data["text/plain"].startswith("figure demo-line")
     assert axes.figure.number not in plt.get_fignums()
 
 
-def test_the_same_figure_gives_the_same_bytes(monkeypatch):
-    import IPython.display
-
-    left = []
-    monkeypatch.setattr(
-        IPython.display,
-        "display",
-        lambda data, raw, metadata: left.append(data["image/svg+xml"]),
-    )
+def test_the_same_figure_gives_the_same_bytes(shown):
     for _ in range(2):
         fig, ax = plt.subplots()
         ax.plot([0, 1, 4])
         show_figure(fig, "demo-line", ALT)
-    assert left[0] == left[1]
+    assert shown[0][0] == shown[1][0]
 
 
 @pytest.mark.parametrize("name", ["plot", "Demo-line", "demo line", "demo_x"])

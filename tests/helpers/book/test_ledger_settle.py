@@ -9,24 +9,15 @@ ROWS = """
 """
 
 
-@pytest.fixture
-def left(monkeypatch, tmp_path):
-    import IPython.display
-
+@pytest.fixture(autouse=True)
+def two_rows(monkeypatch, tmp_path):
     path = tmp_path / "ledger.yml"
     path.write_text(ROWS)
     monkeypatch.setenv("BOOK_LEDGER", str(path))
-    found = []
-    monkeypatch.setattr(
-        IPython.display,
-        "display",
-        lambda data, raw, metadata: found.append((data, metadata)),
-    )
-    return found
 
 
-def record(left):
-    return left[-1][1]["companion"]["ledger"]
+def record(shown):
+    return shown[-1][1]["companion"]["ledger"]
 
 
 PASS = [
@@ -56,23 +47,23 @@ FAIL = [
 
 
 @pytest.mark.parametrize("arguments", PASS, ids=str)
-def test_a_true_claim_is_recorded(left, arguments):
+def test_a_true_claim_is_recorded(shown, arguments):
     ledger.settle("bridges.one", **arguments)
-    assert record(left)["id"] == "bridges.one"
-    assert left[-1][0]["text/plain"].startswith("settled bridges.one")
+    assert record(shown)["id"] == "bridges.one"
+    assert shown[-1][0]["text/plain"].startswith("settled bridges.one")
 
 
 @pytest.mark.parametrize("arguments", FAIL, ids=str)
-def test_a_false_claim_raises_and_records_nothing(left, arguments):
+def test_a_false_claim_raises_and_records_nothing(shown, arguments):
     with pytest.raises(ledger.ClaimFailed, match="one is one"):
         ledger.settle("bridges.one", **arguments)
-    assert not left
+    assert not shown
 
 
-def test_a_control_that_passes_raises(left):
+def test_a_control_that_passes_raises(shown):
     with pytest.raises(ledger.ClaimFailed, match="check is empty"):
         ledger.settle("bridges.one", measured=1.0, at_most=2.0, control=1.5)
-    assert not left
+    assert not shown
 
 
 @pytest.mark.parametrize(
@@ -89,35 +80,37 @@ def test_a_control_that_passes_raises(left):
     ],
     ids=str,
 )
-def test_a_rule_that_means_nothing_is_refused(left, arguments):
+def test_a_rule_that_means_nothing_is_refused(shown, arguments):
     with pytest.raises(ValueError):
         ledger.settle("bridges.one", **arguments)
-    assert not left
+    assert not shown
 
 
-def test_an_unknown_row_names_the_nearest(left):
+def test_an_unknown_row_names_the_nearest(shown):
     with pytest.raises(ValueError, match="nearest: bridges.one"):
         ledger.settle("bridges.oen", measured=1.0, expected=1.0)
 
 
-def test_the_printed_line_holds_no_rounding_residual(left):
+def test_the_printed_line_holds_no_rounding_residual(shown):
     ledger.settle("bridges.two", measured=3.1e-16, at_most=1e-12, part="a")
-    text = left[-1][0]["text/plain"]
+    text = shown[-1][0]["text/plain"]
     assert "below 1e-08" in text and "e-16" not in text
-    assert record(left)["measured"] == 3.1e-16
+    assert record(shown)["measured"] == 3.1e-16
 
 
-def test_an_exact_zero_prints_as_a_residual_would(left):
+def test_an_exact_zero_prints_as_a_residual_would(shown):
     """On another BLAS it may be one, and nbval compares the words."""
     ledger.settle("bridges.two", measured=0.0, at_most=1e-12)
-    first = left[-1][0]["text/plain"]
+    first = shown[-1][0]["text/plain"]
     ledger.settle("bridges.two", measured=1e-17, at_most=1e-12)
-    assert left[-1][0]["text/plain"] == first
+    assert shown[-1][0]["text/plain"] == first
     ledger.settle("bridges.two", measured=0, at_most=0)
-    assert "measured 0," in left[-1][0]["text/plain"]
+    assert "measured 0," in shown[-1][0]["text/plain"]
 
 
-def test_no_ledger_says_where_it_was_sought(tmp_path):
+def test_no_ledger_says_where_it_was_sought(tmp_path, monkeypatch):
+    monkeypatch.delenv("BOOK_LEDGER")
+    (tmp_path / "ledger.yml").unlink()
     with pytest.raises(FileNotFoundError, match="BOOK_LEDGER"):
         ledger.find_ledger(tmp_path)
     path = tmp_path / "book" / "ledger.yml"

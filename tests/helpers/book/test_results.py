@@ -5,19 +5,6 @@ from helpers.book import interactive, results
 from helpers.book.scale import pick, scale
 
 
-@pytest.fixture
-def left(monkeypatch):
-    import IPython.display
-
-    found = []
-    monkeypatch.setattr(
-        IPython.display,
-        "display",
-        lambda data, raw, metadata: found.append((data, metadata)),
-    )
-    return found
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -30,22 +17,22 @@ def left(monkeypatch):
         (1e-20, "1e-20"),
     ],
 )
-def test_glue_leaves_plain_python(left, value, text):
+def test_glue_leaves_plain_python(shown, value, text):
     results.glue("demo-value", value)
-    (data, metadata) = left[0]
+    (data, metadata) = shown[0]
     assert data == {results.PREFIX + "text/plain": text}
     assert metadata["scrapbook"]["name"] == "demo-value"
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, None, [1, 2], np.ones(2)])
-def test_glue_refuses_what_is_no_result(left, value):
+def test_glue_refuses_what_is_no_result(shown, value):
     with pytest.raises(ValueError, match="demo-value"):
         results.glue("demo-value", value)
-    assert not left
+    assert not shown
 
 
 @pytest.mark.parametrize("key", ["value", "Demo-Value", "demo value", "a--b"])
-def test_glue_refuses_bad_keys(left, key):
+def test_glue_refuses_bad_keys(shown, key):
     with pytest.raises(ValueError, match="key must be"):
         results.glue(key, 1.0)
 
@@ -60,14 +47,14 @@ def test_scale_and_pick(monkeypatch):
         scale()
 
 
-def test_interactive_asks_no_other_host_and_has_a_text(left):
+def test_interactive_asks_no_other_host_and_has_a_text(shown):
     import plotly.graph_objects as go
 
     fig = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]))
     interactive.show_interactive(
         fig, "demo-flow", "A line one can turn and zoom.", "It rises to 1."
     )
-    data, metadata = left[0]
+    data, metadata = shown[0]
     assert "https://" not in data["text/html"]
     assert f'src="{interactive.SCRIPT}"' in data["text/html"]
     assert 'aria-label="A line' in data["text/html"]
@@ -75,6 +62,6 @@ def test_interactive_asks_no_other_host_and_has_a_text(left):
     assert metadata["companion"]["interactive"] == "demo-flow"
 
 
-def test_interactive_needs_a_text_equivalent(left):
+def test_interactive_needs_a_text_equivalent(shown):
     with pytest.raises(ValueError, match="summary"):
         interactive.show_interactive(None, "demo-flow", "A" * 30, " ")

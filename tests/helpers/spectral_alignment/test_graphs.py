@@ -199,6 +199,8 @@ X2 = np.eye(2)
         (lambda: graphs.knn_graph(X2, 2), r"k must .* 1\.\.1"),
         (lambda: graphs.knn_graph(X2, 0), "k must"),
         (lambda: graphs.knn_graph(X2, 1.5), "k must"),
+        (lambda: graphs.knn_graph(X2, np.nan), "k must"),
+        (lambda: graphs.knn_graph(X2, np.inf), "k must"),
         (lambda: graphs.knn_graph([[1.0, 2.0]], 1), "two samples"),
         (lambda: graphs.knn_graph([1.0, 2.0], 1), "X must hold one sample"),
         (lambda: graphs.knn_graph([[np.nan], [1]], 1), "X must be finite"),

@@ -533,6 +533,8 @@ L3 = graphs.graph_laplacian(PATH)
     [
         (lambda: spectra.laplacian_eigenbasis(L3, 3), r"K must .* 1\.\.2"),
         (lambda: spectra.laplacian_eigenbasis(L3, 0), "K must"),
+        (lambda: spectra.laplacian_eigenbasis(L3, np.nan), "K must"),
+        (lambda: spectra.laplacian_eigenbasis(L3, np.inf), "K must"),
         (lambda: spectra.laplacian_eigenbasis(L3, 1, "SM"), "solver must"),
         (lambda: spectra.laplacian_eigenbasis(L3, 2, "shift_invert"), "n - 2"),
         (lambda: spectra.laplacian_eigenbasis(PATH, 1), "not a graph Lap"),
