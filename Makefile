@@ -68,6 +68,7 @@ bench: setup ## kernels against their peers, in one run each
 
 lock: setup ## pin requirements.in anew into requirements.txt (needs uv)
 	uv pip compile --python-version 3.11 --universal --no-header --no-annotate --generate-hashes -q requirements.in -o requirements.txt
+	$(PY) -m tools.conda_file
 
 clean:      ## forget executions and pages (the environment stays)
 	rm -rf _build

@@ -96,17 +96,24 @@ def test_torch_takes_its_own_route():
 
 
 def test_conda_file_installs_the_same():
+    """Pin by pin, read independently of the tool that wrote it."""
     file = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(d["pip"] for d in file["dependencies"] if isinstance(d, dict))
-    assert f"torch=={TORCH}" in pip
-    assert f"--extra-index-url {INDEX}" in pip
-    assert "-r requirements.txt" in pip
-    assert "-e ." in pip
+    assert pip[:2] == [f"--extra-index-url {INDEX}", f"torch=={TORCH}"]
+    assert pip[-1] == "-e ."
+    locked = re.findall(r"^\S+==\S+(?: ; [^\\\n]+)?", LOCK, re.MULTILINE)
+    assert pip[2:-1] == [line.strip() for line in locked]
     least = PROJECT["requires-python"].removeprefix(">=")
     python = next(
         d for d in file["dependencies"] if str(d).startswith("python")
     )
     assert _version(python) >= _version(least)
+
+
+def test_conda_file_mixes_no_hashes_with_what_has_none():
+    """pip would refuse torch and this repository beside hashed pins."""
+    assert "--hash" not in (ROOT / "environment.yml").read_text()
+    assert "-r requirements.txt" not in (ROOT / "environment.yml").read_text()
 
 
 def test_windows_commands_of_the_readme_install_the_same():

@@ -6,28 +6,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from helpers.copy_average.interactions import interaction
+from helpers.copy_average.aligned import (
+    aligned_loss,
+    rectifier_limit,
+    stationary_radii,
+)
+from helpers.copy_average.networks import Teacher, pack
 from helpers.copy_average.one_neuron import (
     NoMinimiserError,
-    aligned_loss,
-    aligned_outgoing,
     one_neuron_optimum,
     optimal_loss_erf,
     optimal_loss_relu,
-    rectifier_limit,
     relu_second_critical_point,
-    stationary_radii,
 )
 from helpers.copy_average.population import (
-    Teacher,
-    pack,
     population_hessian,
     population_loss_grad,
 )
-from helpers.core.activations import Activation, get_activation
+from helpers.core.activations import Activation
 
 
 def gradient(point, teacher):
@@ -161,33 +159,6 @@ def test_table_of_optima(case, expected):
     )
 
 
-@pytest.mark.parametrize("name", ["erf", "tanh", "sigmoid", "softplus"])
-def test_one_stationary_norm(name):
-    for k in (2, 20):
-        [(r, kind)] = stationary_radii(k, name)
-        assert kind == "minimum"
-        assert r == pytest.approx(one_neuron_optimum(k, name).r, abs=1e-9)
-        other = stationary_radii(k, name, sign=-1)
-        if get_activation(name).odd:  # the mirror image
-            assert other == [(pytest.approx(r, abs=1e-9), "minimum")]
-        else:
-            assert other == []
-
-
-@settings(max_examples=30, deadline=None)
-@given(r=st.floats(0.05, 3), k=st.integers(1, 9), a=st.floats(-3, 3))
-def test_no_other_outgoing_weight_is_better(r, k, a):
-    for name in ("erf", "relu", "gelu"):
-        teacher = Teacher.orthonormal(k)
-        W = r / math.sqrt(k) * teacher.V.sum(axis=0)[None, :]
-        loss = population_loss_grad(W, [a], teacher, name)[0]
-        assert loss >= aligned_loss(r, k, name) - 1e-12
-        best = [float(aligned_outgoing(r, k, name))]
-        assert population_loss_grad(W, best, teacher, name)[0] == (
-            pytest.approx(float(aligned_loss(r, k, name)), abs=1e-10)
-        )
-
-
 # --- the exceptions ----------------------------------------------------------------
 
 
@@ -224,16 +195,6 @@ def test_no_minimiser(name, k):
     assert losses[-1] > rectifier_limit(k, name)
 
 
-def test_gelu_losses():
-    losses = aligned_loss([0.5, 1, 2, 4, 8, 12], 2, "gelu")
-    np.testing.assert_allclose(
-        losses, [0.1905, 0.1487, 0.1360, 0.1279, 0.1237, 0.1226], atol=5e-5
-    )
-    assert rectifier_limit(2, "gelu") == pytest.approx(0.121610, abs=1e-6)
-    far = aligned_loss(1e6, 2, "gelu")
-    assert far == pytest.approx(rectifier_limit(2, "gelu"), abs=1e-10)
-
-
 def test_silu_with_two_neurons_keeps_its_minimiser():
     (low, kind), (high, other) = stationary_radii(2, "silu")
     assert (kind, other) == ("minimum", "maximum")
@@ -246,54 +207,6 @@ def test_silu_with_two_neurons_keeps_its_minimiser():
     assert (
         best.loss < rectifier_limit(2, "silu") < aligned_loss(high, 2, "silu")
     )
-
-
-@pytest.mark.parametrize(
-    "name, k", [("gelu", 1), ("gelu", 3), ("silu", 2), ("softplus", 6)]
-)
-def test_rectifier_limit_by_double_integral(name, k):
-    act, u = get_activation(name), 1 / math.sqrt(k)
-
-    z, omega = np.polynomial.hermite_e.hermegauss(80)
-    s = math.sqrt(1 - u * u)
-
-    def inner(x):
-        mean = act(u * x + s * z) @ omega / omega.sum()
-        return x * mean * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-
-    overlap = quad(inner, 0, 12)[0]
-    total = aligned_loss(1.0, k, name) + (
-        aligned_outgoing(1.0, k, name) ** 2 * float(act_norm(act))
-    )
-    limit = float(total) - 2 * (k * overlap) ** 2
-    assert rectifier_limit(k, name) == pytest.approx(limit, abs=1e-8)
-
-
-@pytest.mark.parametrize("k", [2, 5])
-@pytest.mark.parametrize(
-    "name, area, r",
-    [
-        ("gelu", -1 / 2, 500.0),
-        ("silu", -(math.pi**2) / 6, 10.0),
-        ("softplus", math.pi**2 / 6, 10.0),
-    ],
-)
-def test_side_of_the_rectifier_limit(name, area, r, k):
-    # L(r) = L_inf - 4 k^2 I m e / (sqrt(2 pi) r^2) + O(r^-3)
-    limit = rectifier_limit(k, name)
-    total = aligned_loss(1.0, k, name) + aligned_outgoing(
-        1.0, k, name
-    ) ** 2 * interaction(1.0, 1.0, 1.0, name)
-    m = math.sqrt((total - limit) / 2) / k
-    z, omega = np.polynomial.hermite_e.hermegauss(120)
-    e = omega @ get_activation(name)(math.sqrt(1 - 1 / k) * z) / omega.sum()
-    expected = -4 * k**2 / math.sqrt(2 * math.pi) * area * m * e
-    one, two = (
-        x**2 * float(aligned_loss(x, k, name) - limit) for x in (r, 2 * r)
-    )
-    # the next term falls like 1 / r: extrapolate it away
-    assert 2 * two - one == pytest.approx(expected, rel=20 / r**2 + 1e-5)
-    assert abs(one - expected) > abs(2 * two - one - expected)
 
 
 def test_the_sine_copies():
@@ -309,11 +222,6 @@ def test_the_sine_copies():
     teacher = Teacher.orthonormal(2)
     copy = population_loss_grad(teacher.V[:1], [1.0], teacher, sine)[0]
     assert aligned_loss(0.7, 2, sine) < copy - 0.1
-
-
-def act_norm(act):
-    z, omega = np.polynomial.hermite_e.hermegauss(200)
-    return omega @ act(z) ** 2 / omega.sum()
 
 
 def test_one_teacher_neuron_is_copied():
@@ -348,15 +256,7 @@ def test_bad_teacher_norms(norm):
 
 
 def test_other_refusals():
-    with pytest.raises(ValueError, match="r must be positive"):
-        aligned_loss([0.0, 1.0], 2)
-    with pytest.raises(ValueError, match="sign"):
-        aligned_loss(1.0, 2, sign=0)
-    with pytest.raises(ValueError, match="homogeneous"):
-        stationary_radii(2, "relu")
     with pytest.raises(ValueError, match="violates"):
         one_neuron_optimum(2, "square")
-    with pytest.raises(ValueError, match="activation must be one of"):
-        rectifier_limit(2, "tanh")
     with pytest.raises(ValueError, match="k=2 neurons, got 3"):
         one_neuron_optimum(2).student(Teacher.orthonormal(3))

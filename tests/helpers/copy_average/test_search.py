@@ -5,16 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from helpers.copy_average.networks import Teacher, outside_fraction, pack
 from helpers.copy_average.one_neuron import (
     one_neuron_optimum,
     relu_second_critical_point,
 )
-from helpers.copy_average.population import (
-    Teacher,
-    outside_fraction,
-    pack,
-    population_loss_grad,
-)
+from helpers.copy_average.population import population_loss_grad
 from helpers.copy_average.search import find_critical_points, newton_polish
 
 
