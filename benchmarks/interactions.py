@@ -19,7 +19,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.copy_average.population import Teacher, population_loss_grad
+from helpers.copy_average.networks import Teacher
+from helpers.copy_average.population import population_loss_grad
 from helpers.copy_average.quadrature import (
     gauss_hermite_nodes,
     product_expectations,

@@ -12,8 +12,14 @@ interactions
     The interaction function of two neurons, and its derivatives.
 assumption
     The two conditions on an activation under which one neuron averages.
+networks
+    Student and teacher, and where their neurons point.
 population
-    The loss and its gradient, batched over students.
+    The loss, its gradient and its Hessian, batched over students.
+aligned
+    The loss of one neuron along the average, as a function of its norm.
 one_neuron
     The best single neuron, in closed form and by search.
+search
+    Critical points from random starts.
 """

@@ -24,6 +24,8 @@ from helpers.core.tolerances import ROUNDING
 __all__ = [
     "aligned_loss",
     "aligned_outgoing",
+    "checked_counts",
+    "checked_norm",
     "rectifier_limit",
     "stationary_radii",
 ]
@@ -37,7 +39,32 @@ _GAUSSIAN_REACH = 10.0
 
 
 def checked_counts(k: ArrayLike) -> NDArray:
-    """Numbers of teacher neurons as floats, 1 or more."""
+    """Check numbers of teacher neurons.
+
+    Parameters
+    ----------
+    k : array_like of int
+        Whole numbers, 1 or more.
+
+    Returns
+    -------
+    ndarray
+        The same numbers as floats.
+
+    Raises
+    ------
+    ValueError
+        If ``k`` is empty or holds anything else.
+
+    Notes
+    -----
+    Source: ours.
+
+    Examples
+    --------
+    >>> checked_counts([1, 50]).tolist()
+    [1.0, 50.0]
+    """
     k = np.asarray(k)
     if k.size == 0 or not np.all((k >= 1) & (k == np.floor(k))):
         raise ValueError(f"k must hold whole numbers >= 1, got {k!r}")
@@ -45,7 +72,31 @@ def checked_counts(k: ArrayLike) -> NDArray:
 
 
 def checked_norm(teacher_norm: float) -> float:
-    """Norm of the teacher neurons, positive and finite."""
+    """Check the common norm of the teacher neurons.
+
+    Parameters
+    ----------
+    teacher_norm : float
+        Positive and finite.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If ``teacher_norm`` is anything else.
+
+    Notes
+    -----
+    Source: ours.
+
+    Examples
+    --------
+    >>> checked_norm(2)
+    2.0
+    """
     if not 0 < teacher_norm < math.inf:
         raise ValueError(
             f"teacher_norm must be positive and finite, got {teacher_norm!r}"

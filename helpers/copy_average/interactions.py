@@ -106,7 +106,7 @@ def interaction(
     .. math:: g_\sigma(r_1, r_2, u)
        = \mathbb E[\sigma(r_1X)\,\sigma(r_2Y)],\qquad
        (X, Y) \sim \mathcal N\Big(0,
-       \begin{pmatrix}1 & u\ u & 1\end{pmatrix}\Big).
+       \begin{pmatrix}1 & u\\ u & 1\end{pmatrix}\Big).
 
     Parameters
     ----------
@@ -163,8 +163,10 @@ def interaction_grad(
 ) -> tuple[NDArray, NDArray, NDArray]:
     r"""Compute the three partial derivatives of the interaction.
 
-    .. math:: \partial_u g = r_1r_2\,\mathbb E[\sigma'(r_1X)\sigma'(r_2Y)],
-       \qquad \partial_{r_1}g = r_1\,\mathbb E[\sigma''(r_1X)\sigma(r_2Y)]
+    .. math::
+
+       \partial_u g &= r_1r_2\,\mathbb E[\sigma'(r_1X)\sigma'(r_2Y)], \\
+       \partial_{r_1}g &= r_1\,\mathbb E[\sigma''(r_1X)\sigma(r_2Y)]
        + r_2u\,\mathbb E[\sigma'(r_1X)\sigma'(r_2Y)].
 
     Parameters

@@ -147,9 +147,11 @@ def optimal_loss_erf(k: ArrayLike, teacher_norm: float = 1.0) -> NDArray:
 def optimal_loss_relu(k: ArrayLike, teacher_norm: float = 1.0) -> NDArray:
     r"""Compute the least loss of one ReLU neuron against ``k``.
 
-    .. math:: L^*(k) = R^2\Big[\frac k2 + \frac{k(k-1)}{2\pi}
-       - 2k^2h(1/\sqrt k)^2\Big],\qquad
-       h(u) = \frac{\sqrt{1-u^2} + (\pi-\arccos u)\,u}{2\pi} .
+    .. math::
+
+       L^*(k) &= R^2\Big[\frac k2 + \frac{k(k-1)}{2\pi}
+       - 2k^2h(1/\sqrt k)^2\Big], \\
+       h(u) &= \frac{\sqrt{1-u^2} + (\pi-\arccos u)\,u}{2\pi} .
 
     Parameters
     ----------

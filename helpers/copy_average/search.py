@@ -17,13 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
+from helpers.copy_average.networks import Student, Teacher, pack, unpack
 from helpers.copy_average.population import (
-    Student,
-    Teacher,
-    pack,
     population_hessian,
     population_loss_grad,
-    unpack,
 )
 from helpers.copy_average.quadrature import OutOfReachError
 from helpers.core.activations import Activation, get_activation
