@@ -39,7 +39,7 @@ def test_everything_wanted_is_pinned():
 
 def test_pyproject_is_covered_by_the_lock():
     extras = PROJECT["optional-dependencies"]
-    for name in ("book", "test", "numba"):
+    for name in ("book", "test", "numba", "sweep", "dask"):
         assert wanted(extras[name]) <= set(pins()), name
     assert wanted(PROJECT["dependencies"]) <= set(pins())
 

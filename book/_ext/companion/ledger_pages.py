@@ -148,11 +148,14 @@ class LedgerTable(SphinxDirective):
 
     def _found(self, record):
         words = f"{record['part']}: " if record["part"] else ""
-        words += f"{record['shown']} (needs {record['rule']})"
+        if record["rule"].startswith(f"{record['shown']} within"):
+            words += f"agrees: {record['rule']}"
+        else:
+            words += f"{record['shown']} (needs {record['rule']})"
         if record["interval"]:
             low, high = record["interval"]
             words += f", interval [{low:.4g}, {high:.4g}]"
-        words += f", {record['scale']} scale. "
+        words += f", {record['scale']} scale"
         return [nodes.inline(text=words, classes=["ledger-found"])]
 
     def _verdict(self, row):
