@@ -198,7 +198,6 @@ def check_defines_nothing_big(chapter):
                 )
 
 
-# written in two halves, so that this file does not trip its own scan
 MACHINE_PATH = re.compile(
     r"(?<![\w.])/(?:home|root|Users|tmp|work|mnt|var|opt)/[\w.-]+"
     r"|[A-Z]:\\\\?Users"

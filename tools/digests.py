@@ -8,21 +8,24 @@ nothing again.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
 import re
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 import nbformat
 
+from helpers.core.imports import reached_files
 from tools import ROOT
 
 PACKAGE = "helpers"
 DATA_FILE = re.compile(r"[\w./-]+\.(?:parquet|csv|json|npz|npy|gz)\b")
-RUNS_ANYTHING = ("tools/digests.py", "requirements.txt")
+RUNS_ANYTHING = (
+    "tools/digests.py",
+    "helpers/core/imports.py",
+    "requirements.txt",
+)
 
 
 def code_cells(notebook) -> list:
@@ -50,49 +53,7 @@ def notebook_digest(path: Path, root: Path = ROOT) -> str:
 
 def reached_modules(sources: list[str], root: Path = ROOT) -> set[Path]:
     """Files of ``helpers`` that the given code imports, directly or not."""
-    found: set[Path] = set()
-    waiting = [f for s in sources for f in _imported(s, root)]
-    while waiting:
-        file = waiting.pop()
-        if file not in found:
-            found.add(file)
-            waiting += _imported_by_file(file, file.stat().st_mtime_ns, root)
-    return found
-
-
-@lru_cache(maxsize=1024)
-def _imported_by_file(file: Path, _changed: int, root: Path) -> list[Path]:
-    return _imported(file.read_text(encoding="utf-8"), root)
-
-
-def _imported(source: str, root: Path) -> list[Path]:
-    """Helper files named by the import statements of some code."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return []  # the runner will say so
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            names |= {f"{node.module}.{a.name}" for a in node.names}
-    files = []
-    for name in names:
-        if name.split(".")[0] == PACKAGE:
-            files += _files_of_module(name, root)
-    return files
-
-
-def _files_of_module(name: str, root: Path) -> list[Path]:
-    """The module's file and the ``__init__`` of every package above it."""
-    parts = name.split(".")
-    files = []
-    for end in range(1, len(parts) + 1):
-        stem = root.joinpath(*parts[:end])
-        files += [stem / "__init__.py", stem.with_suffix(".py")]
-    return [f for f in files if f.is_file()]
+    return reached_files(sources, {root: frozenset({PACKAGE})})
 
 
 def _data_files(sources, modules, root: Path) -> list[Path]:

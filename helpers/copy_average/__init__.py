@@ -20,6 +20,10 @@ aligned
     The loss of one neuron along the average, as a function of its norm.
 one_neuron
     The best single neuron, in closed form and by search.
+order_parameters
+    Lengths and angles: the loss in them, and which of them are a network.
 search
     Critical points from random starts.
+configurations
+    Students glued together from one-neuron solutions.
 """

@@ -5,13 +5,13 @@ Skipped where there is no Chromium, but not on CI: there it must be found.
 
 import pytest
 
-from tools import HTML, browser, scan_pages
+from tools import HTML, ROOT, browser, execution, scan_pages
 
 pytestmark = pytest.mark.pages
 PAGES = scan_pages.pages(HTML) if HTML.is_dir() else []
 CHAPTERS = [
-    HTML / "book/foundations/smooth_functions.html",
-    HTML / "book/copy_average/one_neuron.html",
+    HTML / path.relative_to(ROOT).with_suffix(".html")
+    for path in execution.notebooks()
 ]
 
 

@@ -1,0 +1,25 @@
+"""Large experiments: grids, resumable runs, tables with a manifest.
+
+    python -m helpers.sweep run MODULE:FUNCTION STORE --over 'n=[1,2,3]'
+    python -m helpers.sweep status STORE
+    python -m helpers.sweep export STORE TABLE.parquet
+
+The same from Python: :func:`run_sweep`, :func:`grid`, :func:`spawn_seeds`
+and :func:`export`. Running needs the extra ``sweep``, a cluster ``dask``.
+"""
+
+from helpers.sweep.export import export
+from helpers.sweep.grid import grid, spawn_seeds
+from helpers.sweep.runner import SweepFailed, SweepReport, run_sweep
+from helpers.sweep.store import Store, StoreError
+
+__all__ = [
+    "Store",
+    "StoreError",
+    "SweepFailed",
+    "SweepReport",
+    "export",
+    "grid",
+    "run_sweep",
+    "spawn_seeds",
+]
