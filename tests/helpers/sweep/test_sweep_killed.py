@@ -87,9 +87,18 @@ def test_a_killed_driver(bench):
     assert all(calls[str(x)] == 1 for x in before)
 
 
+def hear_interrupts():
+    """Undo what a shell does to jobs in the background: ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_an_interrupted_driver(bench):
     command = ("run", "tasks:square", bench.store, *over(24, 0.1))
-    driver = bench.start(*command, "--workers", 2, start_new_session=True)
+    driver = bench.start(
+        *(*command, "--workers", 2),
+        start_new_session=True,
+        preexec_fn=hear_interrupts,
+    )
     bench.wait_for_rows(3)
     os.killpg(driver.pid, signal.SIGINT)  # as Ctrl-C does, to all of them
     _, err = driver.communicate(timeout=30)
