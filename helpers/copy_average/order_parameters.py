@@ -228,9 +228,11 @@ def order_parameter_loss(
 ) -> NDArray:
     r"""Compute the loss from lengths and angles alone.
 
-    .. math:: L = \sum_i a_i^2\,g(r_i, r_i, 1)
-       + 2\sum_{i<i'} a_ia_{i'}\,g(r_i, r_{i'}, \rho_{ii'})
-       - 2\sum_{i,j} a_ib_j\,g(r_i, \lVert v_j\rVert, u_{ij}) + C .
+    .. math::
+
+       L &= \sum_i a_i^2\,g(r_i, r_i, 1)
+       + 2\sum_{i<i'} a_ia_{i'}\,g(r_i, r_{i'}, \rho_{ii'}) \\
+       &\quad - 2\sum_{i,j} a_ib_j\,g(r_i, \lVert v_j\rVert, u_{ij}) + C .
 
     The formula is defined for any cosines in :math:`[-1, 1]`. Where no
     network has them, it is no mean square and may be negative.
