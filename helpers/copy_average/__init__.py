@@ -26,4 +26,16 @@ search
     Critical points from random starts.
 configurations
     Students glued together from one-neuron solutions.
+objective
+    Loss, gradient and Hessian as functions of one packed vector.
+compiled
+    The kernels behind it, for erf.
+initial
+    Laws of random starts.
+flow
+    Gradient flow until it rests.
+classify
+    What kind of solution a student is.
+experiments
+    One run of the phase diagram, as a task of a sweep.
 """

@@ -18,10 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from helpers.copy_average.networks import Student, Teacher, pack, unpack
-from helpers.copy_average.population import (
-    population_hessian,
-    population_loss_grad,
-)
+from helpers.copy_average.objective import Objective
 from helpers.copy_average.quadrature import OutOfReachError
 from helpers.core.activations import Activation, get_activation
 from helpers.core.randomness import Seed, as_generator
@@ -32,7 +29,12 @@ from helpers.core.tolerances import (
     STALLED_DAMPING,
 )
 
-__all__ = ["CriticalPoints", "find_critical_points", "newton_polish"]
+__all__ = [
+    "CriticalPoints",
+    "descend",
+    "find_critical_points",
+    "newton_polish",
+]
 
 _NEWTON_STEPS = 100
 
@@ -66,7 +68,7 @@ class CriticalPoints:
         return self.gradient <= CRITICAL_GRADIENT
 
 
-class _Problem:
+class _Problem(Objective):
     """The gradient as a system of equations in the packed parameters.
 
     With ``deflate`` the equations of each incoming weight are divided by the
@@ -74,22 +76,7 @@ class _Problem:
     does not correlate with the residual would be a solution.
     """
 
-    def __init__(
-        self, teacher: Teacher, activation: Activation, n: int
-    ) -> None:
-        self.teacher, self.activation, self.n = teacher, activation, n
-        self.deflate = False
-
-    def loss_and_gradient(self, theta: NDArray) -> tuple[float, NDArray]:
-        W, a = unpack(theta, self.n)
-        loss, *grads = population_loss_grad(
-            W, a, self.teacher, self.activation
-        )
-        return float(loss), pack(*grads)
-
-    def hessian(self, theta: NDArray) -> NDArray:
-        W, a = unpack(theta, self.n)
-        return population_hessian(W, a, self.teacher, self.activation)
+    deflate = False
 
     def equations(self, theta: NDArray) -> NDArray:
         return self._divisor(theta) * self.loss_and_gradient(theta)[1]
@@ -137,9 +124,32 @@ def _solve(problem: _Problem, theta: NDArray) -> NDArray:
     return theta
 
 
-def _descend(problem: _Problem, theta: NDArray) -> NDArray:
+def descend(objective: Objective, theta: NDArray) -> NDArray:
+    """Go downhill by L-BFGS from a packed start.
+
+    Parameters
+    ----------
+    objective : Objective
+    theta : ndarray, shape (P,)
+
+    Returns
+    -------
+    ndarray, shape (P,)
+        Where the gradient fell below 1e-8 or the method stalled, which on
+        ill-conditioned losses it does between 1e-8 and 1e-6.
+
+    Notes
+    -----
+    Source: ours; SciPy's L-BFGS-B without bounds.
+
+    Examples
+    --------
+    >>> objective = Objective(Teacher.orthonormal(1, 1), 1)
+    >>> descend(objective, np.array([0.9, 1.2])).round(4).tolist()
+    [1.0, 1.0]
+    """
     return minimize(
-        problem.loss_and_gradient,
+        objective.loss_and_gradient,
         theta,
         jac=True,
         method="L-BFGS-B",
@@ -152,7 +162,7 @@ def _search(problem: _Problem, start: NDArray, method: str) -> tuple:
     theta = start
     try:
         if method == "descent":
-            theta = _descend(problem, theta)
+            theta = descend(problem, theta)
         problem.deflate = method == "root"
         theta = _solve(problem, theta)
         problem.deflate = False
@@ -215,7 +225,7 @@ def newton_polish(
     """
     activation = get_activation(activation)
     W, a = np.asarray(W, dtype=float), np.asarray(a, dtype=float)
-    problem = _Problem(teacher, activation, a.size)
+    problem = _Problem(teacher, a.size, activation)
     theta = _solve(problem, pack(W, a))
     gradient = problem.loss_and_gradient(theta)[1]
     return *unpack(theta, a.size), float(np.abs(gradient).max())
@@ -286,7 +296,7 @@ def find_critical_points(
     if method not in ("descent", "root"):
         raise ValueError(f"method must be descent or root, got {method!r}")
     rng = as_generator(rng)
-    problem, rows = _Problem(teacher, activation, n), []
+    problem, rows = _Problem(teacher, n, activation), []
     for _ in range(starts):
         W = scale * rng.standard_normal((n, teacher.d)) / np.sqrt(teacher.d)
         theta = pack(W, scale * rng.standard_normal(n))
