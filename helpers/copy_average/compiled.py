@@ -15,10 +15,22 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.polynomial import Polynomial, chebyshev
 from numpy.typing import NDArray
+
+try:
+    from numba import njit, vectorize
+except ImportError:  # the functions below then run as plain, slow Python
+    AVAILABLE = False
+
+    def njit(**options):
+        return lambda function: function
+
+    def vectorize(**options):
+        return np.vectorize
+else:
+    AVAILABLE = True
 
 __all__ = ["arcsine", "packed_hessian", "packed_loss_grad"]
 
@@ -50,7 +62,7 @@ _TURN, _HALF_ROOT_3 = math.pi / 3, math.sqrt(3) / 2
 _SCALE = 4 / math.pi
 
 
-@numba.njit(inline="always", fastmath=_MATH, error_model="numpy")
+@njit(inline="always", fastmath=_MATH, error_model="numpy")
 def _arcsine(x, y):
     size = abs(x)
     inside = size <= 0.5
@@ -73,12 +85,36 @@ def _arcsine(x, y):
     return math.copysign(angle, x)
 
 
-@numba.vectorize(cache=True)
+@vectorize(cache=True)
 def arcsine(x, y):
+    r"""Compute the arcsine, given the cosine too.
+
+    Parameters
+    ----------
+    x : array_like
+        Sine of the angle, in :math:`[-1, 1]`.
+    y : array_like
+        Its cosine, in :math:`[0, 1]`; :math:`x^2 + y^2 = 1` to rounding.
+
+    Returns
+    -------
+    ndarray
+        The angle, in :math:`[-\pi/2, \pi/2]`, with an absolute error of
+        at most two roundings.
+
+    Notes
+    -----
+    Source: ours.
+
+    Examples
+    --------
+    >>> float(arcsine(0.6, 0.8).round(6))
+    0.643501
+    """
     return _arcsine(x, y)
 
 
-@numba.njit(inline="always", fastmath=_MATH, error_model="numpy")
+@njit(inline="always", fastmath=_MATH, error_model="numpy")
 def _dot(x, y, d):
     total = 0.0
     for m in range(d):
@@ -86,7 +122,7 @@ def _dot(x, y, d):
     return total
 
 
-@numba.njit(inline="always", fastmath=_MATH, error_model="numpy")
+@njit(inline="always", fastmath=_MATH, error_model="numpy")
 def _products(network, n, d, x):
     """Inner products of the neurons, into the first n columns."""
     for i in range(n):
@@ -95,7 +131,7 @@ def _products(network, n, d, x):
             x[j, i] = x[i, j]
 
 
-@numba.njit(inline="always", fastmath=_MATH, error_model="numpy")
+@njit(inline="always", fastmath=_MATH, error_model="numpy")
 def _angles(x, D_i, D, inverse, angle, slope):
     """Arcsines and reciprocal roots of one neuron's pairs."""
     inverse_i = 1 / math.sqrt(D_i)
@@ -108,16 +144,54 @@ def _angles(x, D_i, D, inverse, angle, slope):
         angle[m] = _arcsine(x[m] * scale, root * scale)
 
 
-@numba.njit(cache=True, fastmath=_MATH, error_model="numpy")
+@njit(cache=True, fastmath=_MATH, error_model="numpy")
 def packed_loss_grad(theta, cross, b, D_teacher, constant, sliced):
-    """Loss and gradient of B packed students (B, n, d + 1).
+    """Compute loss and gradient of packed students.
 
-    ``cross`` (B, n, >= k) holds the products with the teacher. Where
-    ``sliced``, the teacher is the first k unit vectors and its pull is
-    subtracted here; otherwise the third result (B, n, k) holds the pull's
-    coefficients. Student and teacher neurons stand side by side, the
-    teacher's with outgoing weights of the other sign; silent ones fill up
-    to whole vectors of the processor.
+    Student and teacher neurons stand side by side, the teacher's with
+    outgoing weights of the other sign; silent ones fill up to whole vectors
+    of the processor.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (B, n, d + 1)
+        Students, contiguous.
+    cross : ndarray, shape (B, n, >= k)
+        Inner products with the teacher neurons. Of the unit-orthonormal
+        teacher they are the first columns of ``theta`` itself.
+    b : ndarray, shape (k,)
+        The teacher's outgoing weights.
+    D_teacher : ndarray, shape (k,)
+        One plus the squared norms of the teacher neurons.
+    constant : float
+        Loss of the zero network.
+    sliced : bool
+        Whether the teacher is the first k unit vectors. Its pull is then
+        added here, and otherwise returned for a matrix product.
+
+    Returns
+    -------
+    loss : ndarray, shape (B,)
+    gradient : ndarray, shape (B, n, d + 1)
+        Without the teacher's pull on the incoming weights unless ``sliced``.
+    pull : ndarray, shape (B, n, k)
+        Coefficients of the teacher neurons in that pull; empty if ``sliced``.
+
+    Notes
+    -----
+    Nothing is checked here; use
+    :class:`~helpers.copy_average.objective.Objective`.
+    :math:`O(Bn(n + k + d))` if ``sliced``, and :math:`O(Bn^2d)` for the
+    products among students.
+
+    Source: Simsek et al. (2023), section 3, with Williams (1997) for erf.
+
+    Examples
+    --------
+    >>> theta, b = np.array([[[1.0, 1.0]]]), np.ones(1)
+    >>> loss, gradient, _ = packed_loss_grad(theta, theta, b, 2 * b, 1 / 3, 1)
+    >>> bool(abs(loss[0]) < 1e-12), bool(np.all(abs(gradient) < 1e-12))
+    (True, True)
     """
     B, n, d = theta.shape[0], theta.shape[1], theta.shape[2] - 1
     k = b.size
@@ -165,7 +239,7 @@ def packed_loss_grad(theta, cross, b, D_teacher, constant, sliced):
     return loss, grad, pull
 
 
-@numba.njit(inline="always", fastmath=_MATH, error_model="numpy")
+@njit(inline="always", fastmath=_MATH, error_model="numpy")
 def _own_block(block, i, Z, out, D, x, slope):
     r"""Second derivatives by one incoming weight, over ``_SCALE * a_i``.
 
@@ -196,7 +270,7 @@ def _own_block(block, i, Z, out, D, x, slope):
             block[r, s] += (square * w[r] + y[r]) * w[s] + w[r] * y[s]
 
 
-@numba.njit(inline="always", fastmath=_MATH, error_model="numpy")
+@njit(inline="always", fastmath=_MATH, error_model="numpy")
 def _cross_block(block, w, z, D_w, D_z, c, slope, weight):
     r"""Add the second derivatives by two incoming weights.
 
@@ -212,9 +286,36 @@ def _cross_block(block, w, z, D_w, D_z, c, slope, weight):
         block[r, r] += weight * slope
 
 
-@numba.njit(cache=True, fastmath=_MATH, error_model="numpy")
+@njit(cache=True, fastmath=_MATH, error_model="numpy")
 def packed_hessian(network, V, b):
-    """Hessian (P, P) of one packed student (n, d + 1), P = n (d + 1)."""
+    """Compute the Hessian of one packed student.
+
+    Parameters
+    ----------
+    network : ndarray, shape (n, d + 1)
+        The student, one neuron a row.
+    V : ndarray, shape (k, d)
+        The teacher's incoming weights.
+    b : ndarray, shape (k,)
+        Its outgoing weights.
+
+    Returns
+    -------
+    ndarray, shape (P, P)
+        Exactly symmetric, :math:`P = n(d + 1)`.
+
+    Notes
+    -----
+    :math:`O(n(n + k)d^2)`. Nothing is checked here.
+
+    Source: ours; derived in the docstrings of the two kinds of blocks.
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1))
+    >>> packed_hessian(np.ones((1, 2)), one, one[0]).round(4).tolist()
+    [[0.245, 0.3676], [0.3676, 0.6667]]
+    """
     n, d, p = network.shape[0], V.shape[1], network.shape[0] + b.size
     Z, out, D, inverse = (
         np.empty((p, d)),

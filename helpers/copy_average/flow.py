@@ -21,7 +21,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from helpers.copy_average.networks import Student, Teacher, pack, unpack
 from helpers.copy_average.objective import Objective
 from helpers.core.activations import Activation
-from helpers.core.tolerances import FLOW_REST, NEWTON_GRADIENT
+from helpers.core.tolerances import (
+    FLOW_ABSOLUTE,
+    FLOW_RELATIVE,
+    FLOW_REST,
+    NEWTON_GRADIENT,
+)
 
 __all__ = ["Flow", "gradient_flow"]
 
@@ -79,8 +84,8 @@ def gradient_flow(
     *,
     t_max: float = 1e7,
     gtol: float = FLOW_REST,
-    rtol: float = 1e-6,
-    atol: float = 1e-8,
+    rtol: float = FLOW_RELATIVE,
+    atol: float = FLOW_ABSOLUTE,
     method: str = "LSODA",
     polish: bool = True,
     times: ArrayLike | None = None,
@@ -99,8 +104,9 @@ def gradient_flow(
         :math:`10^4` to :math:`10^6` are common.
     gtol : float, default 5e-8
         Rest: largest absolute entry of the gradient, the paper's rule.
-    rtol, atol : float
-        Error that one step of the integrator may make.
+    rtol, atol : float, default 1e-6 and 1e-8
+        Error that one step of the integrator may make in a weight, relative
+        to it and absolutely.
     method : {"LSODA", "BDF", "Radau"}
         Implicit methods of SciPy. LSODA is the fastest here; the others are
         for comparison.

@@ -55,11 +55,9 @@ def compiled_kernels() -> ModuleType | None:
     >>> kernels is None or "packed_hessian" in kernels.__all__
     True
     """
-    try:
-        from helpers.copy_average import compiled
-    except ImportError:
-        return None
-    return compiled
+    from helpers.copy_average import compiled
+
+    return compiled if compiled.AVAILABLE else None
 
 
 def _checked(W: ArrayLike, a: ArrayLike, teacher: Teacher):

@@ -14,6 +14,7 @@ from helpers.copy_average.population import (
     population_loss_grad,
 )
 
+pytest.importorskip("numba")
 compiled = pytest.importorskip("helpers.copy_average.compiled")
 
 
@@ -141,3 +142,18 @@ def test_without_numba_the_numpy_path_serves(monkeypatch):
     np.testing.assert_allclose(
         fast.pack_teacher()[:5], [1.0, 0.0, 0.0, 0.0, 1.0]
     )
+
+
+def test_plain_python_computes_the_same():
+    """The source of the kernels, run by the interpreter."""
+    theta = np.random.default_rng(2).normal(size=(2, 3, 5))
+    teacher = Teacher.orthonormal(3)
+    D, arguments = 1 + np.ones(3), (teacher.b, 1.0)
+    fast = compiled.packed_loss_grad(
+        theta, theta, arguments[0], D, arguments[1], True
+    )
+    plain = compiled.packed_loss_grad.py_func(
+        theta, theta, arguments[0], D, arguments[1], True
+    )
+    for x, y in zip(fast, plain, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-13)
