@@ -33,6 +33,7 @@ ARGUMENTS = [
 KNOWN_ERRORS = ("THEBE_JS_URL",)
 DESKTOP, PHONE = (1280, 900), (390, 844)
 LEAST_CONTRAST = 4.5
+SETTLE = 100  # milliseconds for observers and transitions
 
 
 def find_browser() -> str | None:
@@ -57,7 +58,7 @@ class Visit:
     """A page opened in one theme and width, with the network cut."""
 
     def __init__(self, chromium, page: Path, theme="light", size=DESKTOP):
-        self.path, self.theme = page, theme
+        self.path, self.theme, self.size = page, theme, size
         self.context = chromium.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme=theme,
@@ -78,6 +79,24 @@ class Visit:
             "async () => { if (window.MathJax?.startup)"
             " await MathJax.startup.promise }"
         )
+
+    def become(self, theme: str, size: tuple[int, int]) -> None:
+        """Switch theme and width without loading the page again.
+
+        The theme is switched as its button does; typesetting a page of
+        formulas anew would take most of the time of a visit.
+        """
+        if (theme, size) != (self.theme, self.size):
+            self.tab.set_viewport_size({"width": size[0], "height": size[1]})
+            self.tab.emulate_media(color_scheme=theme)
+            self.tab.evaluate(
+                """theme => {
+                const root = document.documentElement.dataset;
+                root.mode = theme; root.theme = theme; }""",
+                theme,
+            )
+            self.tab.wait_for_timeout(SETTLE)
+        self.theme, self.size = theme, size
 
     def __enter__(self):
         return self
@@ -303,12 +322,13 @@ PHONE_CHECKS = [check_network, check_errors, check_maths, check_fits]
 def look_at(chromium, page: Path, folder: Path = HTML) -> list[str]:
     """Everything wrong with a page, in both themes and on a phone."""
     found = []
-    for theme, size, checks in (
-        ("light", DESKTOP, CHECKS),
-        ("dark", DESKTOP, DARK_CHECKS),
-        ("light", PHONE, PHONE_CHECKS),
-    ):
-        with Visit(chromium, page, theme, size) as visit:
+    with Visit(chromium, page) as visit:
+        for theme, size, checks in (
+            ("light", DESKTOP, CHECKS),
+            ("dark", DESKTOP, DARK_CHECKS),
+            ("light", PHONE, PHONE_CHECKS),
+        ):
+            visit.become(theme, size)
             name = f"{page.relative_to(folder)} ({theme}, {size[0]} px)"
             found += [f"{name}: {m}" for k in checks for m in k(visit)]
     return found

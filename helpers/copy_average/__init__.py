@@ -26,6 +26,14 @@ search
     Critical points from random starts.
 configurations
     Students glued together from one-neuron solutions.
+stability
+    The Hessian at copy-average points, in blocks.
+perturbed_family
+    Students whose neurons all lean alike: their loss and its equations.
+perturbed_copy
+    The perturbed copies among them, followed along a real width.
+perturbed_spectrum
+    The Hessian at perturbed copies, in blocks.
 objective
     Loss, gradient and Hessian as functions of one packed vector.
 compiled
@@ -36,6 +44,24 @@ flow
     Gradient flow until it rests.
 classify
     What kind of solution a student is.
+pictures
+    A student of three teacher neurons, drawn and animated.
 experiments
     One run of the phase diagram, as a task of a sweep.
+unequal_teachers
+    Teachers whose neurons differ: whom to copy, and what a change does.
+empirical
+    The loss of a finite sample, its minimiser, and what the sample costs.
+inputs
+    Input laws that are not Gaussian, as samples and as rules.
+training
+    SGD and Adam beside gradient flow.
+symmetric
+    Students that treat alike what is copied, and what is averaged.
+rectified
+    ReLU students: what their flow conserves, and where it ends.
+smooth_flow
+    One gradient flow with an activation that has to be integrated.
+distillation
+    Warm starts made from a trained teacher.
 """

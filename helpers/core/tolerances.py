@@ -102,3 +102,76 @@ EIGENVALUE_TIE = 1e-9
 """Neighbouring eigenvalues closer than this fraction of the largest count as
 one repeated eigenvalue. Exact ties are computed to about 1e-14; at a distance
 of 1e-9 rounding turns an eigenvector by at most about 1e-6."""
+
+RELU_FLOW_GRADIENT = 5e-8
+"""Largest entry of the gradient at which gradient flow of a ReLU student
+counts as at rest: the acceptance rule of Simsek et al. (2023)."""
+
+RELU_FLOW_RELATIVE = 1e-7
+"""Relative error of a step of that flow. What the flow conserves then drifts
+by about 1e-5 over the hundreds of units of time that it takes."""
+
+RELU_FLOW_ABSOLUTE = 1e-10
+"""Absolute error of a step, a few hundredths of the gradient at rest: with a
+larger one the integrator's noise hides that the flow has stopped."""
+
+DEAD_PRODUCT = 1e-3
+"""A ReLU neuron counts as silent if the product of its outgoing weight and
+the norm of its incoming weights is below this. Products of neurons in use are
+of order one and those of dying ones fall to zero; none was seen between."""
+
+DEAD_NORM = 1e-5
+"""Norm of incoming weights at which a ReLU neuron of the flow counts as
+arrived at zero: far below those of neurons in use, and far enough above the
+integrator's absolute error for a direction to be left."""
+
+MERGED_COSINE = 0.999
+"""Cosine of two ReLU neurons above which they count as one. Neighbours in
+the two families of end points have cosines below one half, those that merge
+approach one like a power of time."""
+
+SAME_LOSS = 1e-6
+"""Two losses that belong to one critical point. A gradient of 5e-8 leaves an
+error in the loss far below it; the losses of different end points of the
+widths in the book differ by more than 1e-4."""
+
+NEWTON_STEP = 1e-9
+"""Relative size of the step after which Newton's method on a few smooth
+equations stops: its error is about the square of the step, so that rounding
+is all that is left."""
+
+ADAM_DENOMINATOR = 1e-8
+"""What Adam adds to the root of the second moment: the value of the paper
+that introduced it, and of every library."""
+
+FLOW_REST = 5e-8
+"""Largest entry of the gradient at which a gradient flow counts as at rest:
+the rule of Simsek et al. (2023). It does not certify a minimum."""
+
+FLOW_RELATIVE = 1e-6
+"""Relative error of one step of a gradient flow, the paper's."""
+
+FLOW_ABSOLUTE = 1e-8
+"""Absolute error of one step of a gradient flow: weights that matter are 1e-2
+and larger, so that the relative rule governs them."""
+
+DEAD_NEURON = 1e-3
+"""Product of a neuron's two weights below which it counts as dead."""
+
+SAME_DIRECTION = 0.98
+"""Absolute cosine above which two student neurons do one neuron's work."""
+
+COPY_COSINE = 0.999
+"""Absolute cosine with a teacher neuron from which a neuron is its copy."""
+
+NEAR_COPY_COSINE = 0.9
+"""Absolute cosine from which a neuron sits near a teacher neuron; the average
+of two teacher neurons has 0.71 with each."""
+
+AVERAGE_COSINE = 1e-3
+"""How far the cosines of an average with its group may be from equal."""
+
+LOGIT_RIDGE = 1e-4
+"""Penalty on the squared slope of a logistic fit, in a neuron's units. Where
+the classes overlap the data outweigh it by far; where they do not, the best
+slope is infinite and the penalty stops it at a jump within a neuron."""

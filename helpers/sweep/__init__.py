@@ -5,21 +5,25 @@
     python -m helpers.sweep export STORE TABLE.parquet
 
 The same from Python: :func:`run_sweep`, :func:`grid`, :func:`spawn_seeds`
-and :func:`export`. Running needs the extra ``sweep``, a cluster ``dask``.
+and :func:`export`; :func:`load_results` reads a table. Running needs the extra
+``sweep``, a cluster ``dask``.
 """
 
 from helpers.sweep.export import export
 from helpers.sweep.grid import grid, spawn_seeds
+from helpers.sweep.results import Results, load_results
 from helpers.sweep.runner import SweepFailed, SweepReport, run_sweep
 from helpers.sweep.store import Store, StoreError
 
 __all__ = [
+    "Results",
     "Store",
     "StoreError",
     "SweepFailed",
     "SweepReport",
     "export",
     "grid",
+    "load_results",
     "run_sweep",
     "spawn_seeds",
 ]
