@@ -98,7 +98,8 @@ def classify_solution(
     sum of all others, to :math:`10^{-3}` in each cosine;
     *perturbed_n_copy*, all neurons above 0.9 with distinct teacher neurons;
     *other_ca*, disjoint groups that cover the teacher, each neuron along the
-    sum of its group; else *other*.
+    sum of its group; else *other*. Where the activation is not odd, the
+    cosines count with their signs.
 
     Parameters
     ----------
@@ -159,14 +160,14 @@ def _label(student, teacher, cosines, odd: bool) -> str:
     shared = _shared_direction(student, odd)
     if shared:
         return shared
-    size = np.abs(cosines)
+    size = np.abs(cosines) if odd else cosines
     best, matching = size.max(axis=1), size.argmax(axis=1)
-    if _copies_and_average(cosines, best, matching, teacher):
+    if _copies_and_average(cosines, best, matching, teacher, odd):
         return "optimal_ca"
     distinct = np.unique(matching).size == matching.size
     if distinct and best.min() > NEAR_COPY_COSINE:
         return "perturbed_n_copy"
-    return "other_ca" if _groups(cosines, teacher) else "other"
+    return "other_ca" if _groups(cosines, teacher, odd) else "other"
 
 
 def _shared_direction(student: Student, odd: bool) -> str | None:
@@ -181,7 +182,9 @@ def _shared_direction(student: Student, odd: bool) -> str | None:
     return "split" if sign > 0 else "channel"
 
 
-def _along(cosines: NDArray, group: NDArray, teacher: Teacher) -> bool:
+def _along(
+    cosines: NDArray, group: NDArray, teacher: Teacher, odd: bool
+) -> bool:
     """Whether a neuron points along the sum of a group."""
     unit = teacher.V / np.linalg.norm(teacher.V, axis=1)[:, None]
     mean = teacher.V[group].sum(axis=0)
@@ -189,11 +192,11 @@ def _along(cosines: NDArray, group: NDArray, teacher: Teacher) -> bool:
     if norm == 0:
         return False
     expected = unit @ mean / norm
-    sign = 1 if cosines @ expected > 0 else -1
+    sign = -1 if odd and cosines @ expected < 0 else 1
     return np.abs(sign * cosines - expected)[group].max() <= AVERAGE_COSINE
 
 
-def _copies_and_average(cosines, best, matching, teacher) -> bool:
+def _copies_and_average(cosines, best, matching, teacher, odd) -> bool:
     n, k = cosines.shape
     last = int(best.argmin())
     others = np.delete(np.arange(n), last)
@@ -201,15 +204,15 @@ def _copies_and_average(cosines, best, matching, teacher) -> bool:
     rest = np.setdiff1d(np.arange(k), copied)
     if copied.size < n - 1 or np.any(best[others] <= COPY_COSINE):
         return False
-    return rest.size > 0 and _along(cosines[last], rest, teacher)
+    return rest.size > 0 and _along(cosines[last], rest, teacher, odd)
 
 
-def _groups(cosines: NDArray, teacher: Teacher) -> bool:
+def _groups(cosines: NDArray, teacher: Teacher, odd: bool) -> bool:
     """Whether disjoint groups, averaged, cover the teacher."""
-    owner = np.abs(cosines).argmax(axis=0)
+    owner = (np.abs(cosines) if odd else cosines).argmax(axis=0)
     for i, row in enumerate(cosines):
         group = np.flatnonzero(owner == i)
-        if group.size == 0 or not _along(row, group, teacher):
+        if group.size == 0 or not _along(row, group, teacher, odd):
             return False
     return True
 

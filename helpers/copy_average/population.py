@@ -242,8 +242,8 @@ def population_hessian(
     For erf by its formula, compiled, :math:`O(n(n + k)d^2)`; otherwise by
     :func:`differentiated_hessian`.
 
-    Source: ours; the formula is derived in :mod:`helpers.copy_average.\
-compiled`.
+    Source: ours; the formula stands in
+    :mod:`helpers.copy_average.compiled`.
 
     Examples
     --------

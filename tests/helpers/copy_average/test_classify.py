@@ -99,6 +99,22 @@ def test_opposite_rectifiers_do_different_work():
     assert classify_solution(student, TEACHER, "relu").label == "other"
 
 
+@pytest.mark.parametrize(
+    "groups", [[[0], [1, 2, 3, 4, 5]], [[0, 1, 2], [3, 4, 5]], [[0], [1]]]
+)
+@pytest.mark.parametrize("turned", [0, 1])
+def test_a_mirror_image_is_no_copy_unless_the_activation_is_odd(
+    groups, turned
+):
+    student = copy_average_point(groups, TEACHER)
+    as_it_is = label(student)
+    assert as_it_is == classify_solution(student, TEACHER, "relu").label
+    sign = np.where(np.arange(2) == turned, -1.0, 1.0)
+    mirror = Student(sign[:, None] * student.W, sign * student.a)
+    assert label(mirror) == as_it_is
+    assert classify_solution(mirror, TEACHER, "relu").label == "other"
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31))
 def test_class_is_invariant(seed):

@@ -10,7 +10,7 @@ from helpers.copy_average.endings import (
     split_cubic_coefficient,
     split_direction,
 )
-from helpers.copy_average.networks import pack
+from helpers.copy_average.networks import Student, pack
 from helpers.copy_average.objective import Objective
 from helpers.copy_average.one_neuron import optimal_loss_erf
 
@@ -42,6 +42,33 @@ def cubic(k, n, ratio, x, size=2e-3):
     twice = (losses[2] - losses[3]) / (16 * size**3)
     # the next odd order is the fifth: extrapolate
     return (4 * once - twice) / 3
+
+
+@pytest.mark.parametrize("k, n", [(7, 7), (12, 12), (20, 20)])
+def test_cut_keeps_the_negative_eigenvalues(k, n):
+    # one average of two and so many copies that the point is a saddle
+    halves, teacher = split_copy(k, n, 0.4)
+    whole = Student(halves.W[1:], np.append(1.0, halves.a[2:]))
+    negative, zero = [], []
+    for student in (whole, halves):
+        objective = Objective(teacher, student.a.size)
+        values = np.linalg.eigvalsh(
+            objective.hessian(pack(student.W, student.a))
+        )
+        negative.append(int((values < -1e-9).sum()))
+        zero.append(int((np.abs(values) < 1e-9).sum()))
+    assert negative == [1, 1]
+    assert zero == [0, teacher.d + 1]
+
+
+@pytest.mark.parametrize("k, n", [(12, 9), (5, 5), (8, 4)])
+def test_cubic_coefficient_towards_one_averaged_neuron(k, n):
+    size, ratio = k - n + 2, 0.3
+    unit = np.eye(size)[0]
+    shares = ratio * (1 - 2 * ratio) / (1 - ratio) ** 2
+    assert split_cubic_coefficient(k, n, ratio, unit) == pytest.approx(
+        -shares * (1 - size**-2.0) / (12 * np.pi)
+    )
 
 
 @settings(max_examples=25, deadline=None)
