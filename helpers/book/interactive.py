@@ -40,7 +40,12 @@ def show_interactive(fig, name: str, alt: str, summary: str) -> None:
     if not summary.strip():
         raise ValueError(f"summary of {name!r} must not be empty")
     script = os.environ.get("BOOK_PLOTLY", SCRIPT)
-    body = fig.to_html(include_plotlyjs=script, full_html=False, div_id=name)
+    body = fig.to_html(
+        include_plotlyjs=script,
+        full_html=False,
+        div_id=name,
+        config={"responsive": True},
+    )
     html = (
         f'<figure class="interactive" role="group" aria-label="{escape(alt)}">'
         f"{body}<figcaption><pre>{escape(summary)}</pre></figcaption></figure>"

@@ -60,9 +60,9 @@ def flow_animation(
 ):
     r"""Animate a flow in the cosines with three teacher neurons.
 
-    Left, the cosines of each student neuron along the sum of the teacher
-    neurons, a disc as large as its outgoing weight; right, the loss. A slider
-    and a button move both through time.
+    Above, the cosines of each student neuron along the sum of the teacher
+    neurons, a disc as large as its outgoing weight; below, the loss. A slider
+    and a button move both through time. It is as wide as the page.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def flow_animation(
 
 
 _LAYOUT = {
-    "width": 700,
-    "height": 470,
+    "autosize": True,
+    "height": 680,
     "template": "plotly_white",
     "showlegend": False,
     "margin": {"l": 30, "r": 20, "t": 40, "b": 90},
@@ -137,8 +137,9 @@ def _still(times, xy, a, loss, colors):
     from plotly.subplots import make_subplots
 
     figure = make_subplots(
-        cols=2,
-        column_widths=[0.56, 0.44],
+        rows=2,
+        row_heights=[0.68, 0.32],
+        vertical_spacing=0.1,
         subplot_titles=["where the neurons point", "loss"],
     )
     names = ["v1", "v2", "v3", "v1+v2", "v2+v3", "v1+v3"]
@@ -153,23 +154,23 @@ def _still(times, xy, a, loss, colors):
         textposition="bottom center",
         marker={"symbol": 3 * ["star"] + 3 * ["x"], "color": "#333333"},
         hoverinfo="text",
-        col=1,
         row=1,
+        col=1,
     )
     lines = [(xy[:, i, 0], xy[:, i, 1], c, 1) for i, c in enumerate(colors)]
-    for x, y, color, col in [*lines, (times, loss, "#333333", 2)]:
+    for x, y, color, row in [*lines, (times, loss, "#333333", 2)]:
         figure.add_scatter(
-            x=x, y=y, mode="lines", line_color=color, col=col, row=1
+            x=x, y=y, mode="lines", line_color=color, row=row, col=1
         )
     for trace in _moving(0, times, xy, a, loss, colors):
-        col = 2 if trace.name == "loss" else 1
-        figure.add_trace(go.Scatter(trace), col=col, row=1)
-    figure.update_xaxes(range=[-1, 1.1], showticklabels=False, col=1)
+        row = 2 if trace.name == "loss" else 1
+        figure.add_trace(go.Scatter(trace), row=row, col=1)
+    figure.update_xaxes(range=[-1, 1], showticklabels=False, row=1)
     figure.update_yaxes(
-        range=[-1, 1], showticklabels=False, scaleanchor="x", col=1
+        range=[-1, 1], showticklabels=False, scaleanchor="x", row=1
     )
-    figure.update_xaxes(type="log", title="time", col=2)
-    figure.update_yaxes(type="log", col=2)
+    figure.update_xaxes(type="log", dtick=1, title="time", row=2)
+    figure.update_yaxes(type="log", dtick=1, row=2)
     return figure
 
 

@@ -17,6 +17,7 @@ from helpers.copy_average.networks import (
 )
 from helpers.copy_average.one_neuron import optimal_loss_relu
 from helpers.copy_average.population import (
+    population_hessian,
     population_loss,
     population_loss_grad,
 )
@@ -301,6 +302,17 @@ def test_silu_has_a_point_of_finite_norm():
     point = symmetric_optimum(4, 2, "n_copy", "silu", start)
     assert point.copy_norm == pytest.approx(1.71663, abs=1e-4)
     assert whole_gradient(point.student(5), "silu") < 1e-9
+
+
+def test_silu_point_of_equal_norms_is_a_saddle():
+    start = fixed_norm_optimum(4, 2, 1.7, "n_copy", "silu").parameters
+    point = symmetric_optimum(4, 2, "n_copy", "silu", start).student(5)
+    H = population_hessian(point.W, point.a, Teacher.orthonormal(4), "silu")
+    assert np.linalg.eigvalsh(H)[0] < -0.005
+    unequal = [0.222, 5.287, 0, 0.372, 1.998, -0.088, 0.454]
+    loss, _ = symmetric_loss(unequal, 4, 2, "copy_average", "silu")
+    best = fixed_norm_optimum(4, 2, 1.7, "copy_average", "silu").loss
+    assert loss < best - 0.01
 
 
 def test_gelu_norm_follows_its_law():
