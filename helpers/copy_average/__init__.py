@@ -46,6 +46,10 @@ classify
     What kind of solution a student is.
 pictures
     A student of three teacher neurons, drawn and animated.
+endings
+    Split copies: saddles of third order.
+phase_diagram
+    Counts, fits and thresholds of many runs.
 experiments
     One run of the phase diagram, as a task of a sweep.
 unequal_teachers
