@@ -175,3 +175,27 @@ LOGIT_RIDGE = 1e-4
 """Penalty on the squared slope of a logistic fit, in a neuron's units. Where
 the classes overlap the data outweigh it by far; where they do not, the best
 slope is infinite and the penalty stops it at a jump within a neuron."""
+
+CONE_SLACK = 1e-9
+"""How far, relative to the neuron, a sample may lie on the wrong side of the
+cone of a gating pattern. HiGHS keeps constraints to 1e-7; where it is asked
+for the largest margin on scaled rows it does better by far."""
+
+PARALLEL_ROWS = 1e-9
+"""Sine of the angle below which two samples count as one hyperplane. Equal
+samples come out of a singular value decomposition equal to about 1e-15."""
+
+COVERED_RELATIVE = 1e-10
+"""Eigenvalues of a gated denominator below this fraction of its trace before
+projection belong to its kernel. They are squares: a neuron less than 1e-5 of
+which is new is told from a covered one to few digits in quadratic forms."""
+
+CERTIFIED_RELATIVE = 1e-12
+"""By how much, relatively, a relaxed bound must exceed the best neuron for
+its pattern to be looked into. Bounds carry a rounding error of about 1e-14
+through a few thousand updates of running sums."""
+
+ANGLE_TIE = 1e-10
+"""Crossings on a great circle closer than this are one crossing of several
+circles, as collinear samples make them. Among n = 2000 random samples the
+closest of eight million crossings are about as far apart."""
