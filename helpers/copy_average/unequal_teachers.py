@@ -8,9 +8,13 @@ norm 1, whatever the norms. Write :math:`z_j` for the lifted teacher neurons,
 :math:`\sin\varphi_j=2\lambda b_js_j^2` with one :math:`\lambda` for all
 :math:`j`, and
 
-.. math:: \lVert y\rVert^2-\sqrt{1-\lVert y\rVert^4}\arcsin\lVert y\rVert^2
-   =\sum_j\frac{1-\cos\varphi_j-\frac12\varphi_j\sin\varphi_j}{2s_j^2},
-   \qquad \lVert y\rVert^2=\sum_j\frac{1-\cos\varphi_j}{2s_j^2} .
+.. math::
+
+   \begin{gathered}
+   \lVert y\rVert^2-\sqrt{1-\lVert y\rVert^4}\arcsin\lVert y\rVert^2
+   =\sum_j\frac{1-\cos\varphi_j-\frac12\varphi_j\sin\varphi_j}{2s_j^2},\\
+   \lVert y\rVert^2=\sum_j\frac{1-\cos\varphi_j}{2s_j^2} .
+   \end{gathered}
 """
 
 from __future__ import annotations
