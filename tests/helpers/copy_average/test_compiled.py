@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.copy_average import compiled
 from helpers.copy_average.networks import Teacher, pack, unpack
 from helpers.copy_average.objective import Objective
 from helpers.copy_average.population import (
@@ -14,8 +15,7 @@ from helpers.copy_average.population import (
     population_loss_grad,
 )
 
-pytest.importorskip("numba")
-compiled = pytest.importorskip("helpers.copy_average.compiled")
+pytest.importorskip("numba", reason="the kernels are compiled by numba")
 
 
 def random_teacher(rng, k, d):

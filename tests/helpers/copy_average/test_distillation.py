@@ -155,6 +155,7 @@ def test_trained_teachers():
     assert np.array_equal(uneven.V, plain.V) and np.ptp(uneven.b) > 0.01
     crooked = trained_teacher("crooked", 200, 0)
     norms = np.linalg.norm(crooked.V, axis=1)
+    # three standard errors of a deviation of 200 draws
     assert np.std(np.log(norms)) == pytest.approx(0.25, abs=0.04)
     gram = (crooked.V / norms[:, None]) @ (crooked.V / norms[:, None]).T
     off = gram[~np.eye(200, dtype=bool)]

@@ -45,7 +45,7 @@ def test_loss_by_hand():
 
 @pytest.mark.parametrize("name", ["erf", "tanh", "softplus", "relu"])
 def test_gradient_against_torch(name):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is the witness")
     functions = {
         "erf": lambda z: torch.erf(z / math.sqrt(2)),
         "tanh": torch.tanh,
@@ -87,6 +87,7 @@ def test_batches_and_single_students_agree(seed, n, d, N):
 
 
 def test_a_large_sample_is_the_population():
+    # 200 000 samples: some six standard errors of each entry
     teacher, rng = Teacher.orthonormal(3), np.random.default_rng(1)
     W, a = rng.normal(size=(2, 4)), rng.normal(size=2)
     X = rng.standard_normal((200_000, 4))

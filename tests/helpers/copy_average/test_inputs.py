@@ -28,6 +28,7 @@ def test_rules_and_samples_have_one_law(law):
     assert weights.sum() == pytest.approx(1)
     assert weights @ nodes == pytest.approx(0, abs=1e-12)
     assert weights @ nodes**2 == pytest.approx(1, abs=2e-5)
+    # 200 000 draws: four standard errors or more in each line
     assert x.mean() == pytest.approx(0, abs=0.01)
     assert x.var() == pytest.approx(1, abs=0.02)
     erf = get_activation("erf")

@@ -221,6 +221,7 @@ def test_conditioning_of_one_neuron():
         (20, 16, 3.5e-4, 38),
     ):
         values = listed(optimal_spectrum(k, n))
+        # half a unit of the two digits that the spec gives, rounded up
         assert values[0] == pytest.approx(low, rel=0.03)
         assert values[-1] == pytest.approx(high, rel=0.02)
 

@@ -21,7 +21,7 @@ def problem(seed, n, d=4, batch=()):
 
 
 def test_adam_and_sgd_against_torch():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is the witness")
     teacher, W, a = Teacher.orthonormal(3), *problem(8, n=2)
     rules = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
     for optimizer, rule in rules.items():

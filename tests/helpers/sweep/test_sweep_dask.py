@@ -8,7 +8,9 @@ import pytest
 
 from helpers.sweep import Store, SweepFailed, run_sweep
 
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip(
+    "distributed", reason="the extra dask is not installed"
+)
 
 
 @pytest.fixture

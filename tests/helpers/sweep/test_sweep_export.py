@@ -15,7 +15,9 @@ MINE = ("m:f", "c" * 64)
 
 @pytest.fixture
 def parquet():
-    return pytest.importorskip("pyarrow.parquet")
+    return pytest.importorskip(
+        "pyarrow.parquet", reason="the extra sweep is not installed"
+    )
 
 
 def filled(path, results, code=MINE[1], name="s", planned=None):

@@ -141,7 +141,7 @@ def full_disk(bench, store, start):
 
 
 def test_a_limit_on_the_size_of_files(bench):
-    resource = pytest.importorskip("resource")
+    resource = pytest.importorskip("resource", reason="limits are POSIX")
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

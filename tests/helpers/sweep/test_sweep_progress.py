@@ -16,7 +16,7 @@ def test_no_bar_in_a_file(bench):
 
 
 def test_a_bar_on_a_terminal(bench):
-    pty = pytest.importorskip("pty")
+    pty = pytest.importorskip("pty", reason="terminals are POSIX")
     import fcntl
     import termios
 
@@ -35,7 +35,7 @@ def test_a_bar_on_a_terminal(bench):
 
 
 def test_nothing_is_left_in_a_notebook(bench):
-    nbformat = pytest.importorskip("nbformat")
+    nbformat = pytest.importorskip("nbformat", reason="needs the book's extra")
     from nbclient import NotebookClient
 
     source = (

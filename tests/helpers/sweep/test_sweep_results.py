@@ -13,7 +13,7 @@ CODE = "c" * 64
 
 @pytest.fixture
 def table(tmp_path):
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="the extra sweep is missing")
     items = [{"n": n, "seed": 0} for n in (2, 3, 4)]
     results = [
         {"loss": 0.5, "label": "a"},
