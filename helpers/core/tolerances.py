@@ -199,3 +199,34 @@ ANGLE_TIE = 1e-10
 """Crossings on a great circle closer than this are one crossing of several
 circles, as collinear samples make them. Among n = 2000 random samples the
 closest of eight million crossings are about as far apart."""
+
+RATE_FLOOR = 1e-6
+"""Where the grid of a decay bound begins, relative to the bound before the
+step. The lowest cell reaches from 0 to here, so that no bound falls by more
+than a factor of a million in one step; none in the book does."""
+
+FULL_GAIN = 0.999
+"""Fraction of the maximal gain from which a search counts as having found it.
+At a kink of the gain, where maxima often lie, L-BFGS stops short by up to
+about a thousandth; other local maxima of the problems in the book are
+farther below."""
+
+SAME_ATOM = 1 - 1e-6
+"""Absolute cosine from which two unit neurons offered to one linear programme
+count as one: kept both, they would make its basis singular to seven digits
+and lower its value by less than a certified interval is wide."""
+
+CENTRED = 0.25
+"""Newton decrement at which a point of a central path is taken for centred.
+Any value below one leaves both members of the pair feasible; at a quarter
+their gap is within a few per cent of that of the exact centre."""
+
+SPARSE_WEIGHT = 1e-9
+"""Weights below this fraction of the largest are not counted as part of a
+sparse combination. HiGHS keeps its constraints to 1e-7 and puts exact zeros
+outside its basis; what is smaller than this inside is degeneracy."""
+
+PENALISED_GAP = 1e-3
+"""Relative duality gap at which a penalised fit stops. Norm and error are
+computed from the coefficients found and are valid wherever it stops; a
+thousandth is below what a plot of them shows."""

@@ -1,0 +1,93 @@
+"""The five sample sets of this part, each with a target.
+
+Four are drawn in two or three dimensions by scikit-learn, the fifth is its
+bundled 8 by 8 scans of digits. Coordinates are standardised; the scans are
+centred only, so that empty pixels stay empty.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.datasets import (
+    make_blobs,
+    make_circles,
+    make_moons,
+    make_swiss_roll,
+)
+
+from helpers.core.data import load_digits_samples
+from helpers.core.randomness import Seed, as_generator
+
+NAMES = ("moons", "circles", "blobs", "swiss roll", "digits")
+
+
+class LabelledSamples(NamedTuple):
+    """Samples, shape ``(n, d)``, and a target, shape ``(n,)``."""
+
+    X: np.ndarray
+    f: np.ndarray
+
+
+def sample_set(name: str, n: int = 300, rng: Seed = 0) -> LabelledSamples:
+    r"""Draw one of the sample sets.
+
+    ======================  =====================================  ==========
+    name                    samples                                target
+    ======================  =====================================  ==========
+    ``moons``               two half circles, noise 0.08           which, ±1
+    ``circles``             radii 1 and 0.5, noise 0.05            which, ±1
+    ``blobs``               four Gaussians, deviation 0.6          even, ±1
+    ``swiss roll``          three-dimensional roll, noise 0.05     sin angle
+    ``digits``              8 by 8 scans                           even, ±1
+    ======================  =====================================  ==========
+
+    Parameters
+    ----------
+    name : {'moons', 'circles', 'blobs', 'swiss roll', 'digits'}
+    n : int >= 4
+        At most 1797 for the digits.
+    rng : int, SeedSequence or numpy.random.Generator
+        The blobs' centres are always the same; their samples are drawn.
+
+    Returns
+    -------
+    LabelledSamples
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or ``n`` is out of range.
+
+    Notes
+    -----
+    Source: ours (the data of experiments E1 to E11).
+
+    Examples
+    --------
+    >>> X, f = sample_set("circles", 40)
+    >>> X.shape, float(f.sum()), bool(np.allclose(X.std(axis=0), 1))
+    ((40, 2), 0.0, True)
+    """
+    if name not in NAMES:
+        raise ValueError(f"name must be one of {NAMES}, got {name!r}")
+    if isinstance(n, bool) or n != int(n) or n < 4:
+        raise ValueError(f"n must be a whole number >= 4, got {n!r}")
+    if name == "digits":
+        X, y = load_digits_samples(int(n), rng)
+        return LabelledSamples(X - X.mean(axis=0), 1.0 - 2 * (y % 2))
+    X, y = _drawn(name, int(n), int(as_generator(rng).integers(2**31)))
+    f = np.sin(y) if name == "swiss roll" else 1.0 - 2 * (y % 2)
+    return LabelledSamples((X - X.mean(axis=0)) / X.std(axis=0), f)
+
+
+def _drawn(name: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    if name == "moons":
+        return make_moons(n, noise=0.08, random_state=seed)
+    if name == "circles":
+        return make_circles(n, noise=0.05, factor=0.5, random_state=seed)
+    if name == "swiss roll":
+        return make_swiss_roll(n, noise=0.05, random_state=seed)
+    centres = np.random.RandomState(3).uniform(-4, 4, size=(4, 2))
+    return make_blobs(n, centers=centres, cluster_std=0.6, random_state=seed)
