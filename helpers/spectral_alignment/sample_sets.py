@@ -91,3 +91,45 @@ def _drawn(name: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         return make_swiss_roll(n, noise=0.05, random_state=seed)
     centres = np.random.RandomState(3).uniform(-4, 4, size=(4, 2))
     return make_blobs(n, centers=centres, cluster_std=0.6, random_state=seed)
+
+
+def three_clouds(n: int, spread: float, rng: Seed = 0) -> LabelledSamples:
+    r"""Three Gaussian clouds on a circle of radius 4 in the plane.
+
+    Parameters
+    ----------
+    n : int >= 1
+        Samples a cloud.
+    spread : float >= 0
+        Standard deviation of each coordinate.
+    rng : int, SeedSequence or numpy.random.Generator
+
+    Returns
+    -------
+    LabelledSamples
+        ``X`` of shape ``(3 n, 2)``, not standardised; ``f`` holds which cloud,
+        0, 1 or 2.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+
+    Notes
+    -----
+    Source: ours (for Example 5.12).
+
+    Examples
+    --------
+    >>> three_clouds(1, 0.0).X.round(3).tolist()[0]
+    [4.0, 0.0]
+    """
+    if isinstance(n, bool) or n != int(n) or n < 1:
+        raise ValueError(f"n must be a whole number >= 1, got {n!r}")
+    if not (np.isfinite(spread) and spread >= 0):
+        raise ValueError(f"spread must be finite and >= 0, got {spread!r}")
+    angles = 2 * np.pi * np.arange(3) / 3
+    centres = 4 * np.column_stack([np.cos(angles), np.sin(angles)])
+    noise = as_generator(rng).normal(size=(3, int(n), 2))
+    X = (centres[:, None] + spread * noise).reshape(-1, 2)
+    return LabelledSamples(X, np.repeat([0.0, 1.0, 2.0], int(n)))

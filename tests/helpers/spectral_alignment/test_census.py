@@ -13,7 +13,11 @@ from sklearn.neighbors import kneighbors_graph
 from helpers.core.linalg import principal_angles
 from helpers.spectral_alignment import census, graphs, spectra
 from helpers.spectral_alignment.coverage import captured_features
-from helpers.spectral_alignment.sample_sets import NAMES, sample_set
+from helpers.spectral_alignment.sample_sets import (
+    NAMES,
+    sample_set,
+    three_clouds,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -135,6 +139,14 @@ def test_sample_sets(name):
         assert set(f) == {-1.0, 1.0}
 
 
+def test_clouds_are_centred_on_the_corners_of_a_triangle():
+    X, cloud = three_clouds(4000, 0.5, 2)
+    means = np.array([X[cloud == c].mean(axis=0) for c in range(3)])
+    sides = np.linalg.norm(means - np.roll(means, 1, axis=0), axis=1)
+    assert sides == pytest.approx([4 * np.sqrt(3)] * 3, abs=0.05)
+    assert X[cloud == 0].std(axis=0) == pytest.approx([0.5, 0.5], rel=0.05)
+
+
 def test_blobs_keep_their_centres():
     """Draws differ in the samples, not in where the four clusters lie."""
     means = []
@@ -161,6 +173,8 @@ def test_standard_graphs_have_no_isolated_node_but_for_mutual(name):
     ("call", "message"),
     [
         (lambda: sample_set("rings"), "name must be one of"),
+        (lambda: three_clouds(0, 1.0), "n must be a whole number >= 1"),
+        (lambda: three_clouds(3, -1.0), "spread must be finite"),
         (lambda: sample_set("moons", 3), "n must be a whole number >= 4"),
         (lambda: census.standard_graph(np.eye(12), "all"), "name must be one"),
         (lambda: census.leverage_lower_bound(np.eye(2), 0), "following must"),
