@@ -151,6 +151,9 @@ def local_oracle(starts: int = 50, rng: Seed = 0) -> Oracle:
 def random_oracle(rng: Seed = 0) -> Oracle:
     """Any neuron: a random direction that switches off at a random sample.
 
+    The samples farthest out on either side are not taken, as the neuron
+    would be affine or silent.
+
     Parameters
     ----------
     rng : int, SeedSequence or numpy.random.Generator
@@ -159,7 +162,7 @@ def random_oracle(rng: Seed = 0) -> Oracle:
     -------
     callable
         An oracle for :func:`greedy_coverage` that looks at nothing. The last
-        column of ``Phi`` must be the bias.
+        column of ``Phi`` must be the bias, and there must be three samples.
 
     Notes
     -----
@@ -177,7 +180,8 @@ def random_oracle(rng: Seed = 0) -> Oracle:
     def oracle(Phi, M, QH) -> FoundNeuron:
         w = rng.normal(size=Phi.shape[1] - 1)
         z = Phi[:, :-1] @ w
-        theta = np.append(w, -z[rng.integers(len(z))])
+        inner = np.sort(z)[rng.integers(1, len(z) - 1)]
+        theta = np.append(w, -inner)
         gain = marginal_gain(np.maximum(Phi @ theta, 0), M, QH)
         return FoundNeuron(theta, gain, np.nan)
 
