@@ -73,7 +73,13 @@ class _Tree:
 
 
 def branch_and_bound(
-    Phi, M, QH=None, *, prune: bool = True, warm_starts: int = 10
+    Phi,
+    M,
+    QH=None,
+    *,
+    prune: bool = True,
+    warm_starts: int = 10,
+    largest_first: bool = True,
 ) -> TreeSearch:
     r"""Maximise the gain of a neuron by a tree of gating patterns.
 
@@ -81,7 +87,8 @@ def branch_and_bound(
     free to take any values, no neuron below the node gains more than
     :math:`\|M^{\mathsf T}Q\|_2^2`, :math:`Q` a basis of
     :math:`\mathrm{col}((I-\Pi_H)[S_{\rm fixed}\Phi,E_{\rm undecided}])`.
-    Hyperplanes of samples with large rows of ``M`` come first.
+    Hyperplanes of samples with large rows of ``M`` come first, unless
+    ``largest_first`` says otherwise.
 
     Parameters
     ----------
@@ -94,6 +101,8 @@ def branch_and_bound(
         a node.
     warm_starts : int >= 1
         Starts of the local search that supplies the value to beat.
+    largest_first : bool
+        ``False`` takes the hyperplanes in the order of the samples.
 
     Returns
     -------
@@ -124,7 +133,8 @@ def branch_and_bound(
     weight = np.zeros(len(G))
     np.add.at(weight, first, np.sum(M**2, axis=1))
     kept = np.unique(first[sign != 0])
-    kept = kept[np.argsort(-weight[kept], kind="stable")]
+    if largest_first:
+        kept = kept[np.argsort(-weight[kept], kind="stable")]
     place = np.full(len(G), -1)
     for position, representative in enumerate(kept):
         place[(first == representative) & (sign != 0)] = position

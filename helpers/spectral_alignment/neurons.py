@@ -743,6 +743,42 @@ def local_gain_search(Phi, M, QH=None, starts: int = 10, rng: Seed = 0):
     return _best(G, T, ends, gains)
 
 
+def climb_gain(theta, Phi, M, QH=None) -> np.ndarray:
+    r"""Climb the gain by L-BFGS from one given neuron.
+
+    Parameters
+    ----------
+    theta : array_like, shape (m,)
+        Where to start; what is returned has no smaller gain.
+    Phi : array_like, shape (n, m)
+    M : array_like, shape (n, K)
+    QH : array_like, shape (n, p), optional
+
+    Returns
+    -------
+    ndarray, shape (m,)
+
+    Raises
+    ------
+    ValueError
+        As :func:`marginal_gain_gradient`.
+
+    Notes
+    -----
+    Source: ours.
+
+    Examples
+    --------
+    >>> end = climb_gain([1.0, 1.0], np.eye(2), [[1.0], [0.0]])
+    >>> round(marginal_gain(np.maximum(end, 0), [[1.0], [0.0]]), 6)
+    1.0
+    """
+    Phi = _features(Phi)
+    theta = _vector(theta, Phi.shape[1], "theta")
+    M, QH = check_uncovered(M, QH, Phi.shape[0])
+    return _climb(theta, Phi, M, QH)
+
+
 def _climb(eta, G, M, QH) -> np.ndarray:
     def loss(eta):
         gain, gradient = _gain_and_gradient(eta, G, M, QH)

@@ -20,10 +20,12 @@ from helpers.spectral_alignment import (
     spectra,
 )
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
+from helpers.spectral_alignment.gain_problems import low_and_high_targets
 
 SEEDS = st.integers(0, 2**32 - 1)
 F3_POINTS = np.array([[0, 0], [1, 0], [0, 1], [2, 1], [1, 3], [3, 2]], float)
-F3_PATTERNS = [{2, 4}, {1, 3, 5}, {0, 2}]
+# the cones that hold a maximiser; another test finds them
+F3_PATTERNS = [{2, 4}, {2, 4, 5}, {1, 3, 5}, {0, 2}]
 F3_PATTERNS += [set(range(6)) - s for s in F3_PATTERNS]
 
 
@@ -97,7 +99,7 @@ def test_f3_to_the_digits_given():
         assert set(np.flatnonzero(full.pattern)) in F3_PATTERNS
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(SEEDS)
 def test_three_routes_agree_and_nothing_sampled_is_better(seed):
     rng, Phi, M, Q = random_problem(seed)
@@ -111,7 +113,7 @@ def test_three_routes_agree_and_nothing_sampled_is_better(seed):
     assert gains == pytest.approx([gains[0]] * 3, abs=1e-9)
     patterns = neurons.enumerate_gating_patterns(Phi)
     assert {r.cells for r in found} == {len(patterns)}
-    Z = relu(Phi @ rng.normal(size=(Phi.shape[1], 4000)))
+    Z = relu(Phi @ rng.normal(size=(Phi.shape[1], 1500)))
     sampled = neurons.marginal_gain(Z, M, Q).max()
     local = neurons.local_gain_search(Phi, M, Q, starts=4, rng=rng).gain
     assert max(sampled, local) <= gains[0] * (1 + 1e-9) + 1e-12
@@ -126,7 +128,7 @@ def test_three_routes_agree_and_nothing_sampled_is_better(seed):
         assert r.gain <= relaxed + 1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=14, deadline=None)
 @given(SEEDS)
 def test_one_target_is_a_convex_problem(seed):
     """A5: nonnegative least squares knows nothing of faces and pencils."""
@@ -149,7 +151,7 @@ def test_other_ranks_against_convex_problems_and_samples(d):
         U = np.linalg.qr(rng.normal(size=(7, 2)))[0]
         M, Q = with_features(np.ones((7, 1)) if d else np.zeros((7, 0)), U)
         found = maximal_gain_neuron(Phi, M, Q, method="faces")
-        Z = relu(Phi @ rng.normal(size=(d + 1, 20_000)))
+        Z = relu(Phi @ rng.normal(size=(d + 1, 5000)))
         assert neurons.marginal_gain(Z, M, Q).max() <= found.gain + 1e-10
         assert found.cells == len(neurons.enumerate_gating_patterns(Phi))
         one = maximal_gain_neuron(Phi, M[:, :1], Q, method="faces").gain
@@ -196,7 +198,7 @@ def test_two_moons_need_few_patterns():
 def test_c5_a_neuron_in_h_frees_its_pattern():
     """With an interior neuron of S in H the relaxed bound is attained."""
     checked = 0
-    for seed in range(25):
+    for seed in range(16):
         rng = np.random.default_rng(seed)
         Phi = np.column_stack([rng.normal(size=(9, 2)), np.ones(9)])
         theta0 = rng.normal(size=3)
@@ -214,7 +216,7 @@ def test_c5_a_neuron_in_h_frees_its_pattern():
         best = maximal_gain_neuron(Phi, M, Q).gain
         assert best >= relaxed.value - 1e-9
         checked += 1
-    assert checked > 12
+    assert checked > 8
 
 
 @settings(max_examples=40, deadline=None)
@@ -349,16 +351,16 @@ def test_bad_input_is_named(change, name):
         maximal_gain_neuron(**({"Phi": Phi, "M": U} | change))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_tree_agrees_and_its_unpruned_leaves_are_the_patterns(seed):
     """A3: no running sums, no planes; a linear programme a node."""
     rng = np.random.default_rng(seed)
-    Phi = np.column_stack([rng.normal(size=(7, 2)), np.ones(7)])
+    Phi = np.column_stack([rng.normal(size=(6, 2)), np.ones(6)])
     if seed % 2:
         Phi[5:] = Phi[1]
         Phi[2, :2] = (Phi[0, :2] + Phi[1, :2]) / 2
-    U = np.linalg.qr(rng.normal(size=(7, 2)))[0]
-    M, Q = with_features(np.ones((7, 1)), U)
+    U = np.linalg.qr(rng.normal(size=(6, 2)))[0]
+    M, Q = with_features(np.ones((6, 1)), U)
     found = maximal_gain_neuron(Phi, M, Q)
     brute = exact_tree.branch_and_bound(Phi, M, Q, prune=False)
     tree = exact_tree.branch_and_bound(Phi, M, Q)
@@ -369,3 +371,18 @@ def test_tree_agrees_and_its_unpruned_leaves_are_the_patterns(seed):
     assert neurons.marginal_gain(relu(Phi @ tree.theta), M, Q) == (
         pytest.approx(tree.gain, abs=1e-10)
     )
+
+
+def test_the_tree_visits_more_nodes_than_there_are_cells():
+    """It prunes late, and later still in the order of the samples."""
+    Phi, U = low_and_high_targets("moons", 8, "u1..5", seed=1)
+    M, Q = with_features(Phi, U)
+    found = maximal_gain_neuron(Phi, M, Q)
+    first, plain = (
+        exact_tree.branch_and_bound(Phi, M, Q, largest_first=x)
+        for x in (True, False)
+    )
+    for tree in (first, plain):
+        assert tree.gain == pytest.approx(found.gain, abs=1e-10)
+        assert tree.nodes > found.cells > tree.leaves
+    assert first.nodes < plain.nodes
