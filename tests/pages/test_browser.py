@@ -8,7 +8,24 @@ import pytest
 from tools import HTML, ROOT, browser, execution, scan_pages
 
 pytestmark = pytest.mark.pages
-PAGES = scan_pages.pages(HTML) if HTML.is_dir() else []
+LISTINGS = ("_modules", "book/tests")  # source code, by one template each
+
+
+def worth_a_look(pages):
+    """Written pages, and of each kind of listing the shortest and the longest.
+
+    The others differ from these in their text only, which the scan of pages
+    reads; hundreds of listings would take most of the browser's time.
+    """
+    names = {page: page.relative_to(HTML).as_posix() for page in pages}
+    for kind in LISTINGS:
+        alike = [p for p in pages if names[p].startswith(kind + "/")]
+        alike.sort(key=lambda p: p.stat().st_size)
+        pages = [p for p in pages if p not in alike[1:-1]]
+    return pages
+
+
+PAGES = worth_a_look(scan_pages.pages(HTML)) if HTML.is_dir() else []
 CHAPTERS = [
     HTML / path.relative_to(ROOT).with_suffix(".html")
     for path in execution.notebooks()
