@@ -419,9 +419,10 @@ def test_two_neurons_reach_the_minimum(k):
 @pytest.mark.parametrize("largest", [10.0, 100.0])
 def test_three_neurons_diverge(largest):
     found = minimize_relaxation(
-        Teacher.orthonormal(5), 3, rng=0, starts=2, largest=largest
+        Teacher.orthonormal(5), 3, rng=0, starts=6, largest=largest
     )
-    # the absurd triple is one candidate, with the common norm `largest`
+    # the absurd triple is one candidate, with the common norm `largest`; two
+    # starts find it on one machine and not on another
     square = largest**2
     own = 2 / math.pi * math.asin(square / (1 + square))
     assert found.loss <= 5 / 3 - 3 * square * own + 1e-6
