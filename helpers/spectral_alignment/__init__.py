@@ -42,6 +42,8 @@ greedy
     Layers of neurons chosen one by one, each for its gain.
 rates
     How fast a greedy layer must close the gap: the bounds.
+greedy_experiments
+    Greedy layers on the sample sets, and floors that no constant beats.
 census
     Several graphs on the same samples, summed up; which nodes catch a
     frequency.
@@ -65,4 +67,10 @@ norm_experiments
     Samples for variation norms, and their stored run.
 clusters
     Clusters that hyperplanes cut off: two neurons make an indicator.
+training
+    Plain ReLU networks trained by Adam; needs torch.
+training_experiments
+    What training covers, and greedy against random neurons: stored runs.
+graph_choice
+    The objective for choosing a graph.
 """

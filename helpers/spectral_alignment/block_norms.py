@@ -22,10 +22,89 @@ they are a certified interval.
 
 from __future__ import annotations
 
-from helpers.core.linalg import check_orthonormal
-from helpers.spectral_alignment.column_generation import BlockNorm, _bounds
+import numpy as np
 
-__all__ = ["BlockNorm", "block_variation_norm_bounds"]
+from helpers.core.linalg import check_orthonormal, complement
+from helpers.core.tolerances import RANK_RELATIVE
+from helpers.spectral_alignment.column_generation import (
+    BlockNorm,
+    _bounds,
+    _largest_gain,
+    _reduce,
+)
+
+__all__ = ["block_variation_norm_bounds", "dual_bound"]
+
+
+def dual_bound(Phi, targets, Y, H0=None) -> float:
+    r"""The lower bound that a dual variable proves, whoever found it.
+
+    .. math::
+
+        \gamma(H_0,0)\ge\frac{\mathrm{tr}(Y^{\mathsf T}M_{H_0})}
+        {\max_d\|Y^{\mathsf T}\tilde d\|},
+
+    for one target without features: :math:`\|v\|_{\mathcal A}\ge
+    v^{\mathsf T}y/\max_d|y^{\mathsf T}d|`.
+
+    Parameters
+    ----------
+    Phi : array_like, shape (n, m)
+        Features of the neurons, the constant in their span, rank at most 3.
+    targets : array_like, shape (n,) or (n, K)
+        A function, or the columns of ``UK``.
+    Y : array_like, shape of ``targets``
+        Any; its part in the span of ``H0`` is removed.
+    H0 : array_like, shape (n, p), optional
+
+    Returns
+    -------
+    float
+        0 if ``Y`` proves nothing.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, an input is not finite, the rank of ``Phi`` is
+        above 3, its span lacks the constant, or ``Y`` is zero outside of
+        ``H0``.
+
+    Notes
+    -----
+    One exact search for the worst neuron. Neurons of which less than 1e-5
+    lies outside of ``H0`` count as covered.
+
+    Source: ours.
+
+    Examples
+    --------
+    The certificate of the middle node of three, by hand:
+
+    >>> Phi = np.array([[-1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> y = np.array([-1.0, 2 + np.sqrt(3), -1.0])
+    >>> round(dual_bound(Phi, [0.0, 1.0, 0.0], y), 6)  # 2 + sqrt(3)
+    3.732051
+    """
+    targets, Y = np.asarray(targets, float), np.asarray(Y, float)
+    if targets.ndim not in (1, 2) or targets.size == 0:
+        raise ValueError(f"targets must be columns, got {targets.shape}")
+    if Y.shape != targets.shape or not np.isfinite(Y).all():
+        raise ValueError(
+            f"Y must be finite and of shape {targets.shape}, got {Y.shape}"
+        )
+    if not np.isfinite(targets).all():
+        raise ValueError("targets must be finite")
+    Phi = np.asarray(Phi, dtype=float)
+    columns = targets.reshape(len(targets), -1)
+    reduced = _reduce(Phi, columns, H0)
+    size, Y = (
+        np.linalg.norm(Y),
+        complement(reduced.QH, Y.reshape(columns.shape)),
+    )
+    if np.linalg.norm(Y) <= RANK_RELATIVE * size:
+        raise ValueError("Y must not be zero outside of H0")
+    value = np.sum(Y * reduced.M)
+    return max(float(value / _largest_gain(Phi, Y, reduced.QH)), 0.0)
 
 
 def block_variation_norm_bounds(
@@ -82,7 +161,6 @@ def block_variation_norm_bounds(
     The third frequency of the path of three nodes, relative to 1 and x:
     all that a neuron can add points its way.
 
-    >>> import numpy as np
     >>> Phi = np.array([[-1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
     >>> u = np.array([[1.0], [-2.0], [1.0]]) / np.sqrt(6)
     >>> found = block_variation_norm_bounds(Phi, u, Phi, tol=0.001)

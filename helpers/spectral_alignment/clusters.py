@@ -21,16 +21,11 @@ from helpers.core.tolerances import ROUNDING
 class Margin(NamedTuple):
     r"""How a hyperplane cuts off a cluster.
 
-    Attributes
-    ----------
-    omega : float
-        :math:`(z_{\max}-a)/(a'-a)\ge1`, the smallest possible; infinite if no
-        hyperplane cuts the cluster off.
-    w : ndarray, shape (d,)
-        The direction, scaled to margin 1.
-    near, far : float
-        :math:`a` and :math:`a'=a+1`: every other sample has
-        :math:`z\le a`, the cluster has :math:`z\ge a'`.
+    The smallest possible ratio
+    :math:`\omega=(z_{\max}-a)/(a'-a)\ge1`, infinite if no hyperplane cuts the
+    cluster off; the direction, shape ``(d,)``, scaled to margin 1; and
+    :math:`a`, :math:`a'=a+1`: every other sample has :math:`z\le a`, the
+    cluster has :math:`z\ge a'`.
     """
 
     omega: float

@@ -24,25 +24,16 @@ from helpers.core.linalg import check_orthonormal
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import ORTHONORMAL, RANK_RELATIVE, ROUNDING
 from helpers.spectral_alignment.partitions import (
-    coverage_ceiling,
-    partition_basis,
-    sample_partition,
     separating_direction,
-    staircase_neurons,
 )
 
 __all__ = [
     "PrincipalVectors",
     "copy_layer",
-    "coverage_ceiling",
-    "partition_basis",
     "principal_direction_layer",
     "principal_vectors",
-    "sample_partition",
-    "separating_direction",
     "shifted_copy_layer",
     "shifted_principal_layer",
-    "staircase_neurons",
 ]
 
 

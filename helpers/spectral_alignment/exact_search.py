@@ -129,8 +129,9 @@ def maximal_gain_neuron(
 
     Notes
     -----
-    ``sweep`` takes :math:`O(n^2(\log n+K+p))`, ``faces``
-    :math:`O(n^{r-1})` pencils of :math:`O(n(K+p))` each. Neurons less than
+    ``sweep`` takes :math:`O(n^2(\log n+K+p))`, and :math:`O(n(K+p))` for
+    each pattern looked into; ``faces`` takes :math:`O(n^{r-1})` pencils of
+    :math:`O(n(K+p))` each. Neurons less than
     1e-5 of which lies outside the span of ``H`` count as covered when
     pencils are compared: quadratic forms cannot resolve them.
 

@@ -47,18 +47,10 @@ BUDGETS = (1, 2, 5, 10, 20, 50, 100)
 
 
 class GainProblem(NamedTuple):
-    """One search problem, and its solution.
-
-    Attributes
-    ----------
-    Phi : ndarray, shape (n, 3)
-        Two coordinates and the bias column.
-    M : ndarray, shape (n, K)
-        What is not yet covered of the targets.
-    QH : ndarray, shape (n, p)
-        Orthonormal basis of what is covered.
-    exact : ExactNeuron
-    """
+    """One search problem: two coordinates and the bias column, shape
+    ``(n, 3)``; what is not yet covered of the targets, shape ``(n, K)``; an
+    orthonormal basis of what is covered, shape ``(n, p)``; and the solution,
+    an ``ExactNeuron``."""
 
     Phi: np.ndarray
     M: np.ndarray

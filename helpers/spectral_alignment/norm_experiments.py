@@ -8,14 +8,23 @@ import numpy as np
 from sklearn.datasets import make_moons
 
 from helpers.spectral_alignment.graphs import graph_laplacian, knn_graph
-from helpers.spectral_alignment.norm_curves import variation_pareto_curve
+from helpers.spectral_alignment.norm_curves import (
+    representability_curve,
+    variation_pareto_curve,
+)
 from helpers.spectral_alignment.spectra import laplacian_eigenbasis
 from helpers.spectral_alignment.variation_norms import (
     block_variation_norm_bounds,
     variation_norm_bounds,
 )
 
-__all__ = ["MoonsProblem", "moons_norms", "moons_problem", "near_pair"]
+__all__ = [
+    "MoonsProblem",
+    "moons_functions",
+    "moons_norms",
+    "moons_problem",
+    "near_pair",
+]
 
 MUS = (0.6, 0.4, 0.25, 0.15, 0.08, 0.04, 0.02, 0.01)
 """Penalties of the curves, as fractions of the one with nothing left."""
@@ -67,6 +76,37 @@ def moons_problem(n: int, K: int = 5) -> MoonsProblem:
     return MoonsProblem(X, np.column_stack([X, np.ones(n)]), UK, dense)
 
 
+def moons_functions(problem: MoonsProblem) -> dict[str, np.ndarray]:
+    r"""The functions whose prices the chapter compares, all of length one.
+
+    Parameters
+    ----------
+    problem : MoonsProblem
+
+    Returns
+    -------
+    dict of ndarray, shape (n,)
+        ``u1``, ``u2`` and so on: the low frequencies. ``outer``: 1 on the
+        sample farthest to the right, a vertex of the convex hull.
+        ``inner``: 1 on the sample nearest to the origin.
+
+    Notes
+    -----
+    Source: ours (experiment E12).
+
+    Examples
+    --------
+    >>> list(moons_functions(moons_problem(30, K=2)))
+    ['u1', 'u2', 'outer', 'inner']
+    """
+    X, _, UK, _ = problem
+    functions = {f"u{k}": u for k, u in enumerate(UK.T, start=1)}
+    spikes = np.eye(len(X))
+    functions["outer"] = spikes[np.argmax(X[:, 0])]
+    functions["inner"] = spikes[np.argmin(np.linalg.norm(X, axis=1))]
+    return functions
+
+
 def near_pair(X, i: int, step, h: float) -> tuple[np.ndarray, np.ndarray]:
     r"""A sample gets a neighbour at distance ``h``, and the two a function.
 
@@ -113,22 +153,27 @@ def near_pair(X, i: int, step, h: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def moons_norms(n: int, target: str) -> dict:
-    r"""One certified interval, or one curve, for the five low frequencies.
+    r"""One certified interval and its evidence, or one curve.
 
     Parameters
     ----------
     n : int
     target : str
-        ``u1`` to ``u5``: a variation norm. ``free``, ``relative``: the block
-        norm without features, and relative to the inputs and the bias.
-        ``curve``: the pairs for the latter.
+        A name of :func:`moons_functions`: its variation norm. ``free``,
+        ``relative``: the block norm of the five low frequencies without
+        features, and relative to the inputs and the bias. ``curve``: the
+        pairs for the latter. ``plain``: the pairs
+        :math:`(\varepsilon,\kappa)` for the frequencies one by one.
 
     Returns
     -------
-    dict
-        ``e``, ``lower`` and ``upper``: vectors of length 1, with ``e = 0``,
-        or of the length of the curve; ``support``: number of neurons used by
-        a variation norm, 0 for blocks.
+    dict of vectors
+        ``e``, ``lower`` and ``upper``: of length 1, with ``e = 0``, or of
+        the length of the curve; ``lower`` is 0 for ``plain``, where none is
+        computed. ``dual``: what certifies the lower end, row by row; empty
+        for curves. ``theta``, ``weights``: what certifies the upper end of
+        a variation norm, the weights of its neurons row by row and their
+        coefficients; empty otherwise.
 
     Raises
     ------
@@ -142,25 +187,40 @@ def moons_norms(n: int, target: str) -> dict:
     Examples
     --------
     >>> found = moons_norms(20, "u1")
-    >>> found["upper"].round(6), found["support"]
+    >>> found["upper"].round(6), found["weights"].size
     (array([1.]), 1)
     """
-    _, Phi, UK, _ = moons_problem(n)
-    if target in ("free", "relative", "curve"):
-        H0 = None if target == "free" else Phi
-        block = block_variation_norm_bounds(Phi, UK, H0)
-        if target != "curve":
-            return _row([0.0], [block.lower], [block.upper])
-        curve = variation_pareto_curve(Phi, UK, H0, MUS, dictionary=block)
-        return _row(curve.e, curve.lower, curve.gamma)
-    if target not in ("u1", "u2", "u3", "u4", "u5"):
-        raise ValueError(f"target must be u1 to u5 or a block, got {target!r}")
-    found = variation_norm_bounds(Phi, UK[:, int(target[1]) - 1])
-    support = int(np.count_nonzero(found.coefficients))
-    return _row([0.0], [found.lower], [found.upper], support)
+    problem = moons_problem(n)
+    _, Phi, UK, _ = problem
+    functions = moons_functions(problem)
+    if target in functions:
+        found = variation_norm_bounds(Phi, functions[target])
+        used = found.coefficients != 0
+        return _row(
+            [0.0],
+            [found.lower],
+            [found.upper],
+            dual=found.dual,
+            theta=found.theta[:, used],
+            weights=found.coefficients[used],
+        )
+    if target == "plain":
+        curve = representability_curve(Phi, UK, MUS)
+        return _row(curve.epsilon, np.zeros(len(MUS)), curve.kappa)
+    if target not in ("free", "relative", "curve"):
+        raise ValueError(
+            f"target must be one of {[*functions]}, 'free', 'relative', "
+            f"'curve' or 'plain', got {target!r}"
+        )
+    H0 = None if target == "free" else Phi
+    block = block_variation_norm_bounds(Phi, UK, H0)
+    if target != "curve":
+        return _row([0.0], [block.lower], [block.upper], dual=block.dual)
+    curve = variation_pareto_curve(Phi, UK, H0, MUS, dictionary=block)
+    return _row(curve.e, curve.lower, curve.gamma)
 
 
-def _row(e, lower, upper, support: int = 0) -> dict:
-    vectors = {"e": e, "lower": lower, "upper": upper}
-    row = {key: np.array(x, dtype=float) for key, x in vectors.items()}
-    return row | {"support": support}
+def _row(e, lower, upper, **evidence) -> dict:
+    row = {"e": e, "lower": lower, "upper": upper}
+    row |= {key: () for key in ("dual", "theta", "weights")} | evidence
+    return {key: np.ravel(np.asarray(x, float)) for key, x in row.items()}

@@ -174,9 +174,11 @@ def coverage_ceiling(H, UK, tol: float = ROUNDING) -> CoverageCeiling:
 
     .. math::
 
+        \begin{gathered}
         N_K(Z)\le N_K(V_{\mathcal P})
-        =K-\sum_C\sum_{i\in C}\lVert u_i-\bar u_C\rVert^2,\qquad
+        =K-\sum_C\sum_{i\in C}\lVert u_i-\bar u_C\rVert^2,\\
         s_K(Z)\ge\lVert(I-\Pi_{\mathcal P})U_K\rVert_2 .
+        \end{gathered}
 
     Parameters
     ----------

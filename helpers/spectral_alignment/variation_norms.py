@@ -24,8 +24,8 @@ from scipy.optimize import linprog
 from helpers.core.linalg import complement, orthonormal_basis
 from helpers.core.tolerances import RANK_RELATIVE, SPARSE_WEIGHT
 from helpers.spectral_alignment.block_norms import (
-    BlockNorm,
     block_variation_norm_bounds,
+    dual_bound,
 )
 from helpers.spectral_alignment.column_generation import _bounds
 from helpers.spectral_alignment.norm_curves import (
@@ -37,12 +37,12 @@ from helpers.spectral_alignment.norm_curves import (
 
 __all__ = [
     "BasisPursuit",
-    "BlockNorm",
     "ParetoCurve",
     "RepresentabilityCurve",
     "VariationNorm",
     "basis_pursuit",
     "block_variation_norm_bounds",
+    "dual_bound",
     "representability_curve",
     "variation_norm_bounds",
     "variation_pareto_curve",

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 from helpers.core.linalg import complement, orthonormal_basis
 from helpers.spectral_alignment import column_generation
-from helpers.spectral_alignment.block_norms import block_variation_norm_bounds
+from helpers.spectral_alignment.block_norms import (
+    block_variation_norm_bounds,
+    dual_bound,
+)
 from helpers.spectral_alignment.norm_curves import (
     representability_curve,
     variation_pareto_curve,
@@ -66,8 +69,8 @@ def test_path_by_hand():
 @settings(max_examples=6, deadline=None)
 @given(SEEDS)
 def test_laws(seed):
-    rng, Phi, U = problem(seed, n=7)
-    H0 = [np.zeros((7, 0)), np.ones((7, 1)), Phi][seed % 3]
+    rng, Phi, U = problem(seed, n=6)
+    H0 = [np.zeros((6, 0)), np.ones((6, 1)), Phi][seed % 3]
     found = block_variation_norm_bounds(Phi, U, H0, tol=0.02)
     check(found, Phi, U, H0, rng)
     # the basis inside the span does not matter
@@ -87,6 +90,37 @@ def test_one_target_is_the_variation_norm():
     single = variation_norm_bounds(Phi, U[:, 0], tol=1e-3)
     assert block.upper == pytest.approx(single.upper, rel=2e-3)
     assert block.lower == pytest.approx(single.lower, rel=2e-3)
+
+
+def test_dual_bound_by_hand_and_for_any_variable():
+    """2 + sqrt(3) for the middle spike; never above the price."""
+    e2, y = np.eye(3)[1], np.array([-1.0, 2 + np.sqrt(3), -1.0])
+    assert dual_bound(PATH, e2, 7 * y) == pytest.approx(2 + np.sqrt(3))
+    # no unit neuron has more of e2 than the constant
+    assert dual_bound(PATH, e2, e2) == pytest.approx(np.sqrt(3))
+    assert dual_bound(PATH, e2, -y) == 0
+    rng, Phi, U = problem(3)
+    H0 = np.ones((8, 1))
+    found = block_variation_norm_bounds(Phi, U, H0, tol=0.02)
+    own = dual_bound(Phi, U, found.dual + H0, H0)  # H0 is removed
+    assert own == pytest.approx(found.lower)
+    others = found.dual + 0.3 * rng.normal(size=(20, *U.shape))
+    assert max(dual_bound(Phi, U, Y, H0) for Y in others) < found.upper
+
+
+@pytest.mark.parametrize(
+    "targets, Y, H0, name",
+    [
+        (np.eye(3)[0], np.ones(2), None, "Y must be finite and of shape"),
+        (np.eye(3)[0], [1.0, np.nan, 0], None, "Y must be finite"),
+        ([1.0, np.nan, 0], np.ones(3), None, "targets must be finite"),
+        (np.eye(3)[0], np.ones(3), np.ones((3, 1)), "Y must not be zero"),
+        (np.zeros((3, 0)), np.zeros((3, 0)), None, "targets must be columns"),
+    ],
+)
+def test_bad_dual_variables_are_named(targets, Y, H0, name):
+    with pytest.raises(ValueError, match=name):
+        dual_bound(PATH, targets, Y, H0)
 
 
 def test_newton_step_is_feasible_before_it_converges():

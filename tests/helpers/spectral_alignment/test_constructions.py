@@ -7,17 +7,13 @@ from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 
 from helpers.core.linalg import numerical_rank
-from helpers.spectral_alignment import constructions, graphs, partitions
+from helpers.spectral_alignment import graphs
 from helpers.spectral_alignment.constructions import (
     copy_layer,
-    coverage_ceiling,
     principal_direction_layer,
     principal_vectors,
-    sample_partition,
-    separating_direction,
     shifted_copy_layer,
     shifted_principal_layer,
-    staircase_neurons,
 )
 from helpers.spectral_alignment.coverage import (
     captured_features,
@@ -26,6 +22,12 @@ from helpers.spectral_alignment.coverage import (
     residual_matrix,
 )
 from helpers.spectral_alignment.layers import neuron_outputs, with_bias
+from helpers.spectral_alignment.partitions import (
+    coverage_ceiling,
+    sample_partition,
+    separating_direction,
+    staircase_neurons,
+)
 from helpers.spectral_alignment.spectra import laplacian_eigenbasis
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -263,12 +265,6 @@ def test_c1_centered_by_hand():
     # without features at all
     alone = shifted_principal_layer(np.ones((3, 1)), U, 0, True)
     assert alone.shape == (1, 1)
-
-
-def test_one_place_for_partitions():
-    assert constructions.sample_partition is partitions.sample_partition
-    for name in constructions.__all__:
-        assert hasattr(constructions, name)
 
 
 X2, U2 = np.array([[-1.0, 1], [1, 1]]), np.eye(2)[:, :1]

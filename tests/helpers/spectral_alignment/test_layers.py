@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.spectral_alignment.constructions import sample_partition
 from helpers.spectral_alignment.coverage import (
     captured_features,
     coverage_sines,
@@ -17,6 +16,7 @@ from helpers.spectral_alignment.layers import (
     relu_features,
     with_bias,
 )
+from helpers.spectral_alignment.partitions import sample_partition
 
 SEEDS = st.integers(0, 2**32 - 1)
 
