@@ -97,11 +97,9 @@ def dual_bound(Phi, targets, Y, H0=None) -> float:
     Phi = np.asarray(Phi, dtype=float)
     columns = targets.reshape(len(targets), -1)
     reduced = _reduce(Phi, columns, H0)
-    size, Y = (
-        np.linalg.norm(Y),
-        complement(reduced.QH, Y.reshape(columns.shape)),
-    )
-    if np.linalg.norm(Y) <= RANK_RELATIVE * size:
+    whole = Y.reshape(columns.shape)
+    Y = complement(reduced.QH, whole)
+    if np.linalg.norm(Y) <= RANK_RELATIVE * np.linalg.norm(whole):
         raise ValueError("Y must not be zero outside of H0")
     value = np.sum(Y * reduced.M)
     return max(float(value / _largest_gain(Phi, Y, reduced.QH)), 0.0)
