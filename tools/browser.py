@@ -33,7 +33,10 @@ ARGUMENTS = [
 KNOWN_ERRORS = ("THEBE_JS_URL",)
 DESKTOP, PHONE = (1280, 900), (390, 844)
 LEAST_CONTRAST = 4.5
-SETTLE = 100  # milliseconds for observers and transitions
+SETTLE = 100  # milliseconds for observers
+FINISH = """() => document.getAnimations()
+    .filter(a => a.effect.getComputedTiming().endTime < Infinity)
+    .forEach(a => a.finish())"""
 
 
 def find_browser() -> str | None:
@@ -96,6 +99,7 @@ class Visit:
                 theme,
             )
             self.tab.wait_for_timeout(SETTLE)
+            self.tab.evaluate(FINISH)  # a busy machine may still be fading
         self.theme, self.size = theme, size
 
     def __enter__(self):
