@@ -75,7 +75,7 @@ def main() -> None:
     )
     X = samples(1000)
     L, Z = graph_laplacian(knn_graph(X, 10)), layer(X, options.neurons)
-    bases = [laplacian_eigenbasis(L, options.K, x) for x in SOLVERS]
+    bases = [laplacian_eigenbasis(L, options.K, x) for x in SOLVERS[:2]]
     for name, measure in (("N_K", captured_features), ("s_K", coverage_gap)):
         values = [measure(Z, basis.vectors) for basis in bases]
         print(f"n = 1000: {name} differs by {np.ptp(values):.1e}")

@@ -230,3 +230,8 @@ PENALISED_GAP = 1e-3
 """Relative duality gap at which a penalised fit stops. Norm and error are
 computed from the coefficients found and are valid wherever it stops; a
 thousandth is below what a plot of them shows."""
+
+LOBPCG_RESIDUAL = 1e-9
+"""Residual of an eigenpair, relative to the bound on the largest eigenvalue,
+at which LOBPCG counts as converged. Eigenvalues are then good to the square
+of this over the gap, and vectors to this over the gap."""

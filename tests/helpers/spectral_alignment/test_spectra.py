@@ -359,6 +359,34 @@ def test_shift_invert_agrees_with_dense(kind, pack):
     np.testing.assert_allclose(krylov.vectors, dense.vectors, atol=1e-7)
 
 
+@pytest.mark.parametrize("kind", graphs.KINDS)
+def test_lobpcg_agrees_with_dense(kind):
+    X = np.random.default_rng(3).normal(size=(200, 2))
+    L = graphs.graph_laplacian(graphs.knn_graph(X, 10), kind)
+    dense = spectra.laplacian_eigenbasis(L, 9)
+    found = spectra.laplacian_eigenbasis(L, 9, "lobpcg")
+    np.testing.assert_allclose(found.eigenvalues, dense.eigenvalues, atol=1e-9)
+    assert principal_angles(found.vectors, dense.vectors).max() < 1e-6
+
+
+def test_lobpcg_counts_the_components_of_a_disconnected_graph():
+    W = disjoint(cycle(20), cycle(21), cycle(22))
+    basis = spectra.laplacian_eigenbasis(
+        sparse.csr_array(graphs.graph_laplacian(W)), 3, "lobpcg"
+    )
+    assert basis.info.n_components == basis.info.n_zero == 3
+
+
+def test_lobpcg_says_that_it_has_not_converged(monkeypatch):
+    """SciPy's answer after three steps looks like any other."""
+    monkeypatch.setattr(spectra, "LOBPCG_STEPS", 3)
+    L = graphs.graph_laplacian(cycle(100))
+    with pytest.raises(RuntimeError, match="use solver='shift_invert'"):
+        spectra.laplacian_eigenbasis(L, 4, "lobpcg")
+    with pytest.raises(ValueError, match="K must be at most n / 5"):
+        spectra.laplacian_eigenbasis(L, 16, "lobpcg")
+
+
 def test_shift_invert_survives_a_singular_factor_and_multiplicities():
     """sigma = 0 dies on disconnected graphs; Krylov methods miss copies."""
     W = disjoint(cycle(20), cycle(20), cycle(20))
