@@ -195,6 +195,11 @@ CERTIFIED_RELATIVE = 1e-12
 its pattern to be looked into. Bounds carry a rounding error of about 1e-14
 through a few thousand updates of running sums."""
 
+GAIN_TIE = 1e-7
+"""Gains that differ relatively by less count as equal where one of two neurons
+is chosen: a neuron and its mirror image gain the same, and rounding must not
+decide which. Computed gains agree to about 1e-9 and better."""
+
 ANGLE_TIE = 1e-10
 """Crossings on a great circle closer than this are one crossing of several
 circles, as collinear samples make them. Among n = 2000 random samples the

@@ -60,7 +60,8 @@ def dual_bound(Phi, targets, Y, H0=None) -> float:
     Returns
     -------
     float
-        0 if ``Y`` proves nothing.
+        0 if ``Y`` proves nothing; infinite if ``Y`` is orthogonal to all
+        neurons and not to the targets, which are out of reach then.
 
     Raises
     ------
@@ -102,6 +103,10 @@ def dual_bound(Phi, targets, Y, H0=None) -> float:
     if np.linalg.norm(Y) <= RANK_RELATIVE * np.linalg.norm(whole):
         raise ValueError("Y must not be zero outside of H0")
     value = np.sum(Y * reduced.M)
+    size = np.linalg.norm(Y)
+    if np.linalg.norm(reduced.basis.T @ Y) <= RANK_RELATIVE * size:
+        noise = RANK_RELATIVE * size * np.linalg.norm(reduced.M)
+        return np.inf if value > noise else 0.0
     return max(float(value / _largest_gain(Phi, Y, reduced.QH)), 0.0)
 
 

@@ -16,6 +16,7 @@ from helpers.spectral_alignment.graphs import (
     neighbor_distances,
     rbf_graph,
 )
+from helpers.spectral_alignment.neurons import _finite_matrix, _vector
 from helpers.spectral_alignment.spectra import (
     dirichlet_energy,
     laplacian_eigenbasis,
@@ -45,8 +46,8 @@ def standard_graph(X, name: str):
     Raises
     ------
     ValueError
-        If the name is unknown or ``X`` is not a finite matrix with eleven
-        rows.
+        If the name is unknown, ``X`` is not a finite matrix with eleven
+        rows, or the width or radius is 0 because of copies.
 
     Notes
     -----
@@ -60,10 +61,19 @@ def standard_graph(X, name: str):
     """
     if name not in GRAPHS:
         raise ValueError(f"name must be one of {GRAPHS}, got {name!r}")
-    if name == "Gaussian":
-        return rbf_graph(X, float(np.median(neighbor_distances(X, 7))))
-    if name == "radius":
-        return epsilon_graph(X, float(np.max(neighbor_distances(X, 10))))
+    if np.ndim(X) == 2 and len(X) < 11:
+        raise ValueError(f"X must have at least eleven rows, got {len(X)}")
+    if name in ("Gaussian", "radius"):
+        scale = (
+            float(np.median(neighbor_distances(X, 7)))
+            if name == "Gaussian"
+            else float(np.max(neighbor_distances(X, 10)))
+        )
+        if scale == 0:
+            raise ValueError(
+                f"X must hold fewer copies: the scale for {name!r} is 0"
+            )
+        return (rbf_graph if name == "Gaussian" else epsilon_graph)(X, scale)
     return knn_graph(X, 10, "mutual" if name == "mutual" else "union")
 
 
@@ -91,7 +101,7 @@ def leverage_lower_bound(L, following: float) -> np.ndarray:
     Raises
     ------
     ValueError
-        If ``L`` is not square or ``following`` is not positive.
+        If ``L`` is not square and finite or ``following`` is not positive.
 
     Notes
     -----
@@ -113,6 +123,8 @@ def leverage_lower_bound(L, following: float) -> np.ndarray:
         L = np.asarray(L, dtype=float)
     if L.ndim != 2 or L.shape[0] != L.shape[1]:
         raise ValueError(f"L must be square, got shape {L.shape}")
+    if not np.isfinite(L.data if sparse.issparse(L) else L).all():
+        raise ValueError("L must be finite, it holds NaN or infinity")
     mean = np.asarray(L.diagonal(), dtype=float)
     square = L.multiply(L) if sparse.issparse(L) else L * L
     variance = np.asarray(square.sum(axis=0)).ravel() - mean**2
@@ -208,13 +220,14 @@ def summarize_graph(W, kind: str, K: int, f, features) -> GraphSummary:
     >>> round(found.captured, 9), round(found.following, 9), found.high
     (1.0, 3.0, 1.0)
     """
-    f = np.asarray(f, dtype=float)
     L = graph_laplacian(W, kind)
+    f = _vector(f, L.shape[0], "f")
+    features = _finite_matrix(features, "features", len(f))
     lam, U, info = laplacian_eigenbasis(L, K)
     size = float(np.linalg.norm(f))
-    if not size > 0:
+    if not (size > 0 and np.isfinite(size)):
         raise ValueError(f"f must be finite and not zero, its norm is {size}")
-    degrees = np.asarray(W.sum(axis=0)).ravel()
+    degrees = np.asarray(sparse.csr_array(W).sum(axis=0)).ravel()
     energy = dirichlet_energy(L, f)
     return GraphSummary(
         components=info.n_components,

@@ -50,7 +50,7 @@ def climb_ends(
     >>> len(ends["gain"]), len(ends["bias"])
     (3, 3)
     """
-    if isinstance(starts, bool) or starts != int(starts) or starts < 1:
+    if isinstance(starts, bool) or starts % 1 != 0 or starts < 1:
         raise ValueError(f"starts must be a whole number >= 1, got {starts!r}")
     Phi, U = low_and_high_targets(data, n, target, seed)
     QH = orthonormal_basis(Phi)

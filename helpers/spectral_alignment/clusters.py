@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linprog
 
 from helpers.core.linalg import check_orthonormal, complement
@@ -88,6 +89,8 @@ def spread_to_margin(H, labels, c) -> Margin:
     ValueError
         If shapes disagree, ``H`` is not finite, or the cluster is empty or
         holds all samples.
+    RuntimeError
+        If the linear programme ends without an answer.
 
     Notes
     -----
@@ -119,8 +122,10 @@ def spread_to_margin(H, labels, c) -> Margin:
     found = linprog(
         cost, A_ub=rows, b_ub=limits, bounds=(None, None), method="highs"
     )
-    if found.status != 0:
+    if found.status == 2:  # infeasible: no hyperplane
         return Margin(np.inf, np.full(d, np.nan), np.nan, np.nan)
+    if found.status != 0:
+        raise RuntimeError(f"the linear programme failed: {found.message}")
     return _measured(H @ found.x[:d], found.x[:d], inside)
 
 
@@ -238,7 +243,7 @@ def indicator_basis(labels) -> np.ndarray:
     Raises
     ------
     ValueError
-        If ``labels`` is not a vector with an entry.
+        If ``labels`` is not a vector with an entry, or holds NaN.
 
     Notes
     -----
@@ -254,6 +259,8 @@ def indicator_basis(labels) -> np.ndarray:
         raise ValueError(
             f"labels must be a vector with an entry, got shape {labels.shape}"
         )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError("labels must hold no NaN")
     inside = (labels[:, None] == np.unique(labels)).astype(float)
     return inside / np.sqrt(inside.sum(axis=0))
 
@@ -274,7 +281,7 @@ def cluster_representability(UK, labels, norms) -> Representability:
     labels : array_like, shape (n,)
     norms : array_like, shape (number of clusters,)
         Upper bounds on the variation norms, in the order of the sorted
-        labels.
+        labels; an infinite one gives an infinite ``kappa``.
 
     Returns
     -------
@@ -354,10 +361,13 @@ def cluster_frequency_bound(L, labels, following: float) -> float:
     if not (np.isfinite(following) and following > 0):
         raise ValueError(f"following must be positive, got {following!r}")
     chi = indicator_basis(labels)
+    L = L if sparse.issparse(L) else np.asarray(L, dtype=float)
     if L.shape != (len(chi), len(chi)):
         raise ValueError(
             f"L must have shape ({len(chi)}, {len(chi)}) to match labels, got "
             f"{L.shape}"
         )
+    if not np.isfinite(L.data if sparse.issparse(L) else L).all():
+        raise ValueError("L must be finite, it holds NaN or infinity")
     energy = np.linalg.eigvalsh(chi.T @ (L @ chi))[-1]
     return float(np.sqrt(max(energy, 0.0) / following))

@@ -83,6 +83,8 @@ def _reduce(Phi, targets, H0) -> _Reduced:
         raise ValueError(
             f"H0 must have shape ({n}, p) to match the targets, got {H0.shape}"
         )
+    if not np.isfinite(H0).all():
+        raise ValueError("H0 must be finite, it holds NaN or infinity")
     QH = orthonormal_basis(H0)
     classes = class_basis(Phi)
     if len(classes) != n:
@@ -258,7 +260,7 @@ def _open_interval(tol: float) -> float:
 
 
 def _whole(rounds) -> int:
-    if isinstance(rounds, bool) or rounds != int(rounds) or rounds < 1:
+    if isinstance(rounds, bool) or rounds % 1 != 0 or rounds < 1:
         raise ValueError(f"rounds must be a whole number >= 1, got {rounds!r}")
     return int(rounds)
 

@@ -83,8 +83,10 @@ def simplicial_cone_maximum(A, B, rays, dimensions=None) -> ConeMaximum:
     (1.0, (0,))
     """
     A, B, rays = (np.asarray(x, dtype=float) for x in (A, B, rays))
-    if rays.ndim != 2 or rays.size == 0:
-        raise ValueError(f"rays must be a matrix, got shape {rays.shape}")
+    if rays.ndim != 2 or rays.size == 0 or not np.isfinite(rays).all():
+        raise ValueError(
+            f"rays must be a finite matrix, got shape {rays.shape}"
+        )
     for x, name in ((A, "A"), (B, "B")):
         if x.shape != (len(rays), len(rays)):
             raise ValueError(

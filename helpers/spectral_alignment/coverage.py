@@ -82,16 +82,18 @@ class KyFanLimits(NamedTuple):
     gap: np.ndarray | float
 
 
-def _paired(Z, UK) -> tuple[np.ndarray, np.ndarray]:
+def _paired(Z, UK, name: str = "Z") -> tuple[np.ndarray, np.ndarray]:
     UK = check_orthonormal(UK, "UK")
     if UK.shape[1] == 0:
         raise ValueError("UK must have at least one column, got none")
     Z = np.asarray(Z, dtype=float)
     if Z.ndim != 2 or Z.shape[0] != UK.shape[0]:
         raise ValueError(
-            f"Z must have shape ({UK.shape[0]}, m) to match UK {UK.shape}, "
-            f"got {Z.shape}"
+            f"{name} must have shape ({UK.shape[0]}, m) to match UK "
+            f"{UK.shape}, got {Z.shape}"
         )
+    if not np.isfinite(Z).all():
+        raise ValueError(f"{name} must be finite, it holds NaN or infinity")
     return Z, UK
 
 
@@ -539,6 +541,7 @@ def ky_fan_limits(Phi, UK, t, rtol: float = RANK_RELATIVE) -> KyFanLimits:
     array([2., 1., 0.])
     """
     t = _counts(t)
+    Phi, UK = _paired(Phi, UK, "Phi")
     sines = coverage_sines(Phi, UK, rtol)
     K = sines.size
     # summed from the small end, so that tails keep their digits
@@ -590,6 +593,7 @@ def ky_fan_directions(
     """
     if _counts(t).ndim:
         raise ValueError(f"t must be one whole number, got {t!r}")
+    Phi, UK = _paired(Phi, UK, "Phi")
     M = residual_matrix(Phi, UK, rtol)
     left, sines, _ = np.linalg.svd(M, full_matrices=False)
     return left[:, sines > rtol][:, : int(t)]
@@ -641,11 +645,9 @@ def choose_features(
     """
     if _counts(t).ndim:
         raise ValueError(f"t must be one whole number, got {t!r}")
-    pool, UK = _paired(pool, UK)
-    if not np.isfinite(pool).all():
-        raise ValueError("pool must be finite, it holds NaN or infinity")
+    pool, UK = _paired(pool, UK, "pool")
     nothing = np.zeros((UK.shape[0], 0))
-    begin, _ = _paired(nothing if start is None else start, UK)
+    begin, _ = _paired(nothing if start is None else start, UK, "start")
     Q = orthonormal_basis(begin, rtol)
     rest, M = complement(Q, pool), complement(Q, UK)
     least = (rtol * np.linalg.norm(pool, axis=0)) ** 2

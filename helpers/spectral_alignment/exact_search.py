@@ -35,6 +35,7 @@ from helpers.spectral_alignment.exact_search_compiled import (
     sweep_circles,
 )
 from helpers.spectral_alignment.neurons import (
+    _vector,
     check_uncovered,
     enumerate_gating_patterns,
     local_gain_search,
@@ -335,7 +336,7 @@ def single_target_gain(Phi, target, QH=None) -> float:
     4.0
     """
     G, _ = reduced_features(Phi)
-    target = np.asarray(target, dtype=float)
+    target = _vector(target, len(G), "target")
     M, QH = check_uncovered(target[:, None], QH, G.shape[0])
     values = G @ _rays(G).T
     size = np.abs(values).max(axis=0)

@@ -13,7 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
-from helpers.core.linalg import complement, orthonormal_basis
+from helpers.core.linalg import (
+    check_orthonormal,
+    complement,
+    orthonormal_basis,
+)
 from helpers.core.randomness import Seed, as_generator, spawn
 from helpers.core.tolerances import FULL_GAIN
 from helpers.spectral_alignment.exact_search import (
@@ -22,6 +26,7 @@ from helpers.spectral_alignment.exact_search import (
 )
 from helpers.spectral_alignment.graphs import graph_laplacian, knn_graph
 from helpers.spectral_alignment.neurons import (
+    _finite_matrix,
     check_uncovered,
     gating_fixed_point,
     local_gain_search,
@@ -100,7 +105,7 @@ def low_and_high_targets(
     if target not in TARGETS:
         raise ValueError(f"target must be one of {[*TARGETS]}, got {target!r}")
     least = max(TARGETS[target]) + 1
-    if isinstance(n, bool) or n != int(n) or n < least:
+    if isinstance(n, bool) or n % 1 != 0 or n < least:
         raise ValueError(
             f"n must be a whole number >= {least} for {target}, got {n!r}"
         )
@@ -133,7 +138,9 @@ def greedy_gain_problems(Phi, U, steps: int) -> Iterator[GainProblem]:
     Raises
     ------
     ValueError
-        As :func:`~helpers.spectral_alignment.exact_search.maximal_gain_neuron`.
+        As :func:`~helpers.spectral_alignment.exact_search.maximal_gain_neuron`,
+        or if ``U`` is not orthonormal or ``steps`` is not positive; at the
+        first problem.
 
     Notes
     -----
@@ -145,9 +152,12 @@ def greedy_gain_problems(Phi, U, steps: int) -> Iterator[GainProblem]:
     >>> [p.QH.shape[1] for p in run]
     [3, 4, 5]
     """
-    Phi = np.asarray(Phi, dtype=float)
+    if isinstance(steps, bool) or steps % 1 != 0 or steps < 1:
+        raise ValueError(f"steps must be a whole number >= 1, got {steps!r}")
+    U = check_orthonormal(U, "U")
+    Phi = _finite_matrix(Phi, "Phi", len(U))
     H = Phi
-    for _ in range(steps):
+    for _ in range(int(steps)):
         QH = orthonormal_basis(H)
         M = complement(QH, U)
         exact = maximal_gain_neuron(Phi, M, QH)
@@ -188,7 +198,7 @@ def random_gain(Phi, M, QH=None, tries: int = 2000, rng: Seed = 0) -> float:
     >>> round(random_gain(Phi, np.array([[0.0], [0.0], [1.0]])), 6)
     1.0
     """
-    if isinstance(tries, bool) or tries != int(tries) or tries < 1:
+    if isinstance(tries, bool) or tries % 1 != 0 or tries < 1:
         raise ValueError(f"tries must be a whole number >= 1, got {tries!r}")
     G, _ = reduced_features(Phi)
     M, QH = check_uncovered(M, QH, len(G))

@@ -30,6 +30,11 @@ from helpers.spectral_alignment.greedy import (
     greedy_coverage,
     random_oracle,
 )
+from helpers.spectral_alignment.neurons import (
+    _features,
+    _finite_matrix,
+    _vector,
+)
 from helpers.spectral_alignment.sample_sets import sample_set
 from helpers.spectral_alignment.spectra import (
     dirichlet_energy,
@@ -127,8 +132,9 @@ def graph_selection_objective(
     size = float(np.linalg.norm(f))
     if not (size > 0 and np.isfinite(size)):
         raise ValueError(f"f must be finite and not zero, its norm is {size}")
-    Phi = np.asarray(Phi, dtype=float)
     L = graph_laplacian(W, kind)
+    f = _vector(f, L.shape[0], "f")
+    Phi = _finite_matrix(Phi, "Phi", len(f))
     lam, U, info = laplacian_eigenbasis(L, K)
     trace = greedy_coverage(Phi, U, t, Phi, oracle)
     low, high = (np.linalg.norm(x) / size for x in low_pass_split(U, f))
@@ -171,7 +177,7 @@ def held_out_error(Phi, f, theta, Phi_new, f_new) -> float:
     Raises
     ------
     ValueError
-        As :func:`helpers.spectral_alignment.coverage.least_squares_readout`.
+        If shapes disagree, an input is not finite or ``f_new`` is zero.
 
     Notes
     -----
@@ -183,14 +189,24 @@ def held_out_error(Phi, f, theta, Phi_new, f_new) -> float:
     >>> held_out_error(Phi, [0, 0, 1], [[1.0, 0.0]], [[3.0, 1.0]], [3.0]) < 1e-9
     True
     """
+    Phi, Phi_new = _features(Phi), _finite_matrix(Phi_new, "Phi_new")
+    m = Phi.shape[1]
     theta = np.atleast_2d(np.asarray(theta, dtype=float))
+    if Phi_new.shape[1] != m or theta.shape[1:] != (m,):
+        raise ValueError(
+            f"Phi_new and theta must have {m} columns as Phi has, got "
+            f"{Phi_new.shape} and {theta.shape}"
+        )
+    if not np.isfinite(theta).all():
+        raise ValueError("theta must be finite, it holds NaN or infinity")
+    f_new = _vector(f_new, len(Phi_new), "f_new")
+    if not f_new.any():
+        raise ValueError("f_new must not be zero")
 
     def features(P):
-        P = np.asarray(P, dtype=float)
         return np.column_stack([P, np.maximum(P @ theta.T, 0)])
 
     beta = least_squares_readout(features(Phi), f).coefficients
-    f_new = np.asarray(f_new, dtype=float)
     error = features(Phi_new) @ beta - f_new
     return float(np.linalg.norm(error) / np.linalg.norm(f_new))
 
@@ -230,10 +246,10 @@ def mixture_surrogate(W, f, K: int) -> float:
     >>> round(mixture_surrogate(path, [-1.0, 0.0, 1.0], 1), 9)
     2.0
     """
-    f = np.asarray(f, dtype=float)
     L = graph_laplacian(W)
     L = L.toarray() if hasattr(L, "toarray") else L
-    if isinstance(K, bool) or K != int(K) or not 1 <= K < len(L):
+    f = _vector(f, len(L), "f")
+    if isinstance(K, bool) or K % 1 != 0 or not 1 <= K < len(L):
         raise ValueError(f"K must be in 1..{len(L) - 1}, got {K!r}")
     if not np.linalg.norm(f) > 0:
         raise ValueError("f must be finite and not zero")

@@ -132,7 +132,7 @@ def _nearest(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _neighbour_count(k: int, n: int) -> int:
-    if isinstance(k, bool) or not 1 <= k < n or k != int(k):
+    if isinstance(k, bool) or not 1 <= k < n or k % 1 != 0:
         raise ValueError(
             f"k must be a whole number in 1..{n - 1} for {n} samples, "
             f"got {k!r}"

@@ -26,10 +26,11 @@ from helpers.core.linalg import (
     orthonormal_basis,
 )
 from helpers.core.randomness import Seed, as_generator
-from helpers.core.tolerances import COVERED_RELATIVE, ROUNDING
-from helpers.spectral_alignment.coverage import residual_matrix
+from helpers.core.tolerances import COVERED_RELATIVE, GAIN_TIE, ROUNDING
+from helpers.spectral_alignment.coverage import _paired, residual_matrix
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
 from helpers.spectral_alignment.neurons import (
+    _features,
     local_gain_search,
     marginal_gain,
 )
@@ -107,6 +108,7 @@ def exact_oracle(Phi, M, QH) -> FoundNeuron:
     >>> round(exact_oracle(Phi, end, np.zeros((3, 0))).gain, 9)
     1.0
     """
+    Phi = _features(Phi)
     method = "faces" if numerical_rank(Phi).rank == 4 else "sweep"
     found = maximal_gain_neuron(Phi, M, QH, method)
     return FoundNeuron(found.theta, found.gain, found.upper_bound)
@@ -195,7 +197,8 @@ def lazy_oracle(alpha: float, rng: Seed = 0, tries: int = 20) -> Oracle:
     For testing rates against an adversary: the gain is continuous on the
     way from the best neuron to one of gain below
     :math:`\alpha G^*`, where it is defined, so that bisection finds a neuron
-    of gain very nearly :math:`\alpha G^*`.
+    of gain very nearly :math:`\alpha G^*`. Where a neuron and its mirror image
+    are equally good, the way begins at the one whose largest weight is positive.
 
     Parameters
     ----------
@@ -236,18 +239,28 @@ def lazy_oracle(alpha: float, rng: Seed = 0, tries: int = 20) -> Oracle:
         def gain(theta):
             return marginal_gain(np.maximum(Phi @ theta, 0), M, QH)
 
-        worst = best.theta, best.gain
-        size = np.linalg.norm(best.theta)
+        top = _first_of_mirrors(best.theta, best.gain, gain)
+        worst = top, best.gain
+        size = np.linalg.norm(top)
         for _ in range(tries):
             other = rng.normal(size=Phi.shape[1])
             theta = _slide(
-                best.theta, other * size / np.linalg.norm(other), gain, least
+                top, other * size / np.linalg.norm(other), gain, least
             )
-            if least <= gain(theta) < worst[1]:
+            if least <= gain(theta) < worst[1] * (1 - GAIN_TIE):
                 worst = theta, gain(theta)
         return FoundNeuron(*worst, best.upper_bound)
 
     return oracle
+
+
+def _first_of_mirrors(theta, value: float, gain) -> np.ndarray:
+    """Of ``theta`` and ``-theta``, if equally good, the one whose largest
+    coordinate is positive: otherwise rounding would choose."""
+    turned = theta[np.abs(theta).argmax()] < 0
+    if turned and gain(-theta) >= value * (1 - GAIN_TIE):
+        return -theta
+    return theta
 
 
 def _slide(good, bad, gain, least: float) -> np.ndarray:
@@ -310,11 +323,11 @@ def greedy_coverage(
     >>> np.abs(trace.deficit.round(9)).tolist()
     [1.0, 0.0]
     """
-    if isinstance(t, bool) or t != int(t) or t < 0:
+    if isinstance(t, bool) or t % 1 != 0 or t < 0:
         raise ValueError(f"t must be a whole number >= 0, got {t!r}")
     Phi = np.asarray(Phi, dtype=float)
     nothing = np.zeros((np.shape(UK)[0], 0))
-    H0 = nothing if H0 is None else H0
+    H0, UK = _paired(nothing if H0 is None else H0, UK, "H0")
     M, Q = residual_matrix(H0, UK), orthonormal_basis(H0)
     if Phi.ndim != 2 or len(Phi) != len(M) or not np.isfinite(Phi).all():
         raise ValueError(

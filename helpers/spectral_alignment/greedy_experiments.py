@@ -26,6 +26,7 @@ from helpers.spectral_alignment.greedy import (
     greedy_coverage,
     random_oracle,
 )
+from helpers.spectral_alignment.neurons import _finite_matrix
 from helpers.spectral_alignment.norm_curves import variation_pareto_curve
 from helpers.spectral_alignment.norm_experiments import MUS
 from helpers.spectral_alignment.sample_sets import sample_set, three_clouds
@@ -103,7 +104,7 @@ def greedy_problem(name: str, n: int, rng: Seed = 0) -> GreedyProblem:
         raise ValueError(
             f"name must be one of {tuple(FREQUENCIES)}, got {name!r}"
         )
-    if isinstance(n, bool) or n != int(n) or n <= NEIGHBOURS:
+    if isinstance(n, bool) or n % 1 != 0 or n <= NEIGHBOURS:
         raise ValueError(f"n must be a whole number > {NEIGHBOURS}, got {n!r}")
     if name == "clouds":
         if n % 3:
@@ -277,6 +278,8 @@ def representability_floor(Phi, UK, Y, epsilon: float) -> float:
         )
     if not (np.isfinite(epsilon) and epsilon >= 0):
         raise ValueError(f"epsilon must be finite and >= 0, got {epsilon!r}")
+    if Phi is not None:
+        Phi = _finite_matrix(Phi, "Phi", len(UK))
     best = 0.0
     for y in Y.T:
         if not y.any():

@@ -19,7 +19,7 @@ HALVINGS = 50
 
 
 def _whole(value, name: str, least: int = 1) -> int:
-    if isinstance(value, bool) or value != int(value) or value < least:
+    if isinstance(value, bool) or value % 1 != 0 or value < least:
         raise ValueError(
             f"{name} must be a whole number >= {least}, got {value!r}"
         )
@@ -84,7 +84,8 @@ def sketched_leverage_scores(
     Raises
     ------
     ValueError
-        If ``L`` is not square or an option is out of range.
+        If ``L`` is not square and finite, has no edge, or an option is out
+        of range.
 
     Notes
     -----
@@ -109,6 +110,10 @@ def sketched_leverage_scores(
     if _whole(K, "K") >= n:
         raise ValueError(f"K must be in 1..{n - 1}, got {K!r}")
     probes, degree = _whole(probes, "probes"), _whole(degree, "degree")
+    if not np.isfinite(L.data if sparse.issparse(L) else L).all():
+        raise ValueError("L must be finite, it holds NaN or infinity")
+    if not L.diagonal().max() > 0:
+        raise ValueError("L must have an edge, its diagonal is zero")
     half = float(L.diagonal().max())  # eigenvalues are at most twice this
     identity = sparse.eye_array(n) if sparse.issparse(L) else np.eye(n)
     A = L / half - identity

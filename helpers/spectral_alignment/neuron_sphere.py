@@ -30,13 +30,15 @@ def _frame(center) -> np.ndarray:
     return np.stack([x, np.cross(z, x), z])
 
 
-def _directions(eta) -> np.ndarray:
+def _directions(eta, name: str = "eta") -> np.ndarray:
     eta = np.asarray(eta, dtype=float)
     if eta.shape[-1:] != (3,):
-        raise ValueError(f"eta must have shape (..., 3), got {eta.shape}")
+        raise ValueError(f"{name} must have shape (..., 3), got {eta.shape}")
     size = np.linalg.norm(eta, axis=-1, keepdims=True)
     if not np.isfinite(size).all() or (size == 0).any():
-        raise ValueError("eta must hold finite directions, none of them zero")
+        raise ValueError(
+            f"{name} must hold finite directions, none of them zero"
+        )
     return eta / size
 
 
@@ -145,7 +147,7 @@ def disc_grid(center, size: int) -> tuple[np.ndarray, np.ndarray]:
     >>> eta[1, 1].tolist(), bool(np.isnan(eta[0, 0]).all())
     ([0.0, 0.0, 1.0], True)
     """
-    if isinstance(size, bool) or size != int(size) or size < 2:
+    if isinstance(size, bool) or size % 1 != 0 or size < 2:
         raise ValueError(f"size must be a whole number >= 2, got {size!r}")
     ticks = np.linspace(-np.sqrt(2), np.sqrt(2), int(size))
     points = np.stack(np.meshgrid(ticks, ticks), axis=-1)
@@ -184,9 +186,11 @@ def half_circle(normal, center, size: int = 181) -> np.ndarray:
     >>> half_circle([1.0, 0, 0], [0, 0, 1.0], 3)[1].tolist()
     [0.0, 0.0]
     """
-    if isinstance(size, bool) or size != int(size) or size < 2:
+    if isinstance(size, bool) or size % 1 != 0 or size < 2:
         raise ValueError(f"size must be a whole number >= 2, got {size!r}")
-    normal = _directions(normal)
+    normal = _directions(normal, "normal")
+    if normal.ndim != 1:
+        raise ValueError(f"normal must have shape (3,), got {normal.shape}")
     frame = _frame(center)
     local = frame @ normal
     # the middle is the point of the circle nearest to the centre

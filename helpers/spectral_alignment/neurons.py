@@ -556,7 +556,7 @@ def count_gating_patterns(n: int, rank: int) -> int:
     [14, 32, 92, 212]
     """
     for value, name in ((n, "n"), (rank, "rank")):
-        if isinstance(value, bool) or value != int(value) or value < 1:
+        if isinstance(value, bool) or value % 1 != 0 or value < 1:
             raise ValueError(
                 f"{name} must be a whole number >= 1, got {value!r}"
             )
@@ -681,7 +681,7 @@ def parallel_classes(G) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _starts(starts) -> int:
-    if isinstance(starts, bool) or starts != int(starts) or starts < 1:
+    if isinstance(starts, bool) or starts % 1 != 0 or starts < 1:
         raise ValueError(f"starts must be a whole number >= 1, got {starts!r}")
     return int(starts)
 
@@ -1012,6 +1012,9 @@ def nodal_domains(W, x, rtol: float = RANK_RELATIVE) -> int:
     >>> nodal_domains(path, [1.0, -2.0, 1.0])
     3
     """
+    W = W if sparse.issparse(W) else _finite_matrix(W, "W")
+    if W.shape[0] != W.shape[1]:
+        raise ValueError(f"W must have shape (n, n), got {W.shape}")
     W = sparse.csr_array(W)
     x = _vector(x, W.shape[0], "x")
     W.eliminate_zeros()

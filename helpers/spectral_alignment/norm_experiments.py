@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.datasets import make_moons
 
 from helpers.spectral_alignment.graphs import graph_laplacian, knn_graph
+from helpers.spectral_alignment.neurons import _finite_matrix, _vector
 from helpers.spectral_alignment.norm_curves import (
     representability_curve,
     variation_pareto_curve,
@@ -68,12 +69,14 @@ def moons_problem(n: int, K: int = 5) -> MoonsProblem:
     >>> moons_problem(30).Phi.shape
     (30, 3)
     """
-    X, _ = make_moons(n, noise=0.08, random_state=0)
+    if isinstance(n, bool) or n % 1 != 0 or n <= 10:
+        raise ValueError(f"n must be a whole number > 10, got {n!r}")
+    X, _ = make_moons(int(n), noise=0.08, random_state=0)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     L = graph_laplacian(knn_graph(X, 10))
     UK = laplacian_eigenbasis(L, K).vectors
     dense = L.toarray() if hasattr(L, "toarray") else L
-    return MoonsProblem(X, np.column_stack([X, np.ones(n)]), UK, dense)
+    return MoonsProblem(X, np.column_stack([X, np.ones(len(X))]), UK, dense)
 
 
 def moons_functions(problem: MoonsProblem) -> dict[str, np.ndarray]:
@@ -128,7 +131,8 @@ def near_pair(X, i: int, step, h: float) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     ValueError
-        If ``step`` is zero or ``h`` is not positive.
+        If ``X`` is not a finite matrix, ``i`` is no sample, ``step`` is zero
+        or ``h`` is not finite and positive.
 
     Notes
     -----
@@ -140,9 +144,12 @@ def near_pair(X, i: int, step, h: float) -> tuple[np.ndarray, np.ndarray]:
     >>> near_pair([[0.0], [2.0]], 1, [1.0], 0.5)[0].tolist()
     [[0.0, 1.0], [2.0, 1.0], [2.5, 1.0]]
     """
-    X, step = np.asarray(X, dtype=float), np.asarray(step, dtype=float)
+    X = _finite_matrix(X, "X")
+    step = _vector(step, X.shape[1], "step")
+    if isinstance(i, bool) or i % 1 != 0 or not -len(X) <= i < len(X):
+        raise ValueError(f"i must be a sample of {len(X)}, got {i!r}")
     size = np.linalg.norm(step)
-    if not size > 0 or not h > 0:
+    if not size > 0 or not 0 < h < np.inf:
         raise ValueError(
             f"step must not be zero and h must be positive, got {step}, {h}"
         )

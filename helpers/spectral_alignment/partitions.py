@@ -293,7 +293,7 @@ def separating_direction(
     labels, H = sample_partition(H, tol), _features(H)
     if H.shape[1] == 0:
         raise ValueError("H must have at least one column")
-    if isinstance(tries, bool) or tries != int(tries) or tries < 1:
+    if isinstance(tries, bool) or tries % 1 != 0 or tries < 1:
         raise ValueError(f"tries must be a whole number >= 1, got {tries!r}")
     W = as_generator(rng).normal(size=(H.shape[1], int(tries)))
     W /= np.linalg.norm(W, axis=0)
@@ -305,7 +305,13 @@ def separating_direction(
         T[-1] - T[0], np.finfo(float).tiny
     )
     best = W[:, int(np.argmax(gaps))]
-    _steps(H @ best, labels, tol)
+    try:
+        _steps(H @ best, labels, tol)
+    except ValueError:
+        raise ValueError(
+            f"H must have rows that one of {tries} directions separates by "
+            f"more than tol = {tol}, and none does"
+        ) from None
     return best
 
 

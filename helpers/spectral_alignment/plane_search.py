@@ -100,7 +100,7 @@ def plane_search(
     >>> found.gains[0].item(), round(found.gain, 6)
     (0.0, 1.0)
     """
-    if isinstance(rounds, bool) or rounds != int(rounds) or rounds < 1:
+    if isinstance(rounds, bool) or rounds % 1 != 0 or rounds < 1:
         raise ValueError(f"rounds must be a whole number >= 1, got {rounds!r}")
     G, T = reduced_features(Phi)
     M, QH = check_uncovered(M, QH, len(G))

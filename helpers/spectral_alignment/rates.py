@@ -130,7 +130,7 @@ def greedy_rate_bound(t, delta0, K: int, kappa, alpha: float = 1.0):
 
 
 def _size(K) -> int:
-    if isinstance(K, bool) or K != int(K) or K < 1:
+    if isinstance(K, bool) or K % 1 != 0 or K < 1:
         raise ValueError(f"K must be a whole number >= 1, got {K!r}")
     return int(K)
 
@@ -293,7 +293,7 @@ def adaptive_rate_bound(T: int, delta0: float, e, gamma, alpha: float = 1.0):
     >>> bool(bound[-1] < block_rate_bound(4, 1.0, 2.0)), float(bound[1])
     (True, 0.75)
     """
-    if isinstance(T, bool) or T != int(T) or T < 0:
+    if isinstance(T, bool) or T % 1 != 0 or T < 0:
         raise ValueError(f"T must be a whole number >= 0, got {T!r}")
     e, gamma = np.atleast_1d(_nonnegative(e, "e")), _positive(gamma, "gamma")
     gamma = np.atleast_1d(gamma)

@@ -72,7 +72,7 @@ def sample_set(name: str, n: int = 300, rng: Seed = 0) -> LabelledSamples:
     """
     if name not in NAMES:
         raise ValueError(f"name must be one of {NAMES}, got {name!r}")
-    if isinstance(n, bool) or n != int(n) or n < 4:
+    if isinstance(n, bool) or n % 1 != 0 or n < 4:
         raise ValueError(f"n must be a whole number >= 4, got {n!r}")
     if name == "digits":
         X, y = load_digits_samples(int(n), rng)
@@ -124,7 +124,7 @@ def three_clouds(n: int, spread: float, rng: Seed = 0) -> LabelledSamples:
     >>> three_clouds(1, 0.0).X.round(3).tolist()[0]
     [4.0, 0.0]
     """
-    if isinstance(n, bool) or n != int(n) or n < 1:
+    if isinstance(n, bool) or n % 1 != 0 or n < 1:
         raise ValueError(f"n must be a whole number >= 1, got {n!r}")
     if not (np.isfinite(spread) and spread >= 0):
         raise ValueError(f"spread must be finite and >= 0, got {spread!r}")

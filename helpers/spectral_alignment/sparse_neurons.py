@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.linalg import check_orthonormal
 from helpers.core.randomness import Seed, as_generator, spawn
 from helpers.spectral_alignment.coverage import coverage_sines
 
@@ -62,7 +63,7 @@ def neurons_active_on(
             f"fraction must be in (0, 1] and leave a sample on, got "
             f"{fraction!r} of {n}"
         )
-    if isinstance(count, bool) or count != int(count) or count < 1:
+    if isinstance(count, bool) or count % 1 != 0 or count < 1:
         raise ValueError(f"count must be a whole number >= 1, got {count!r}")
     w = as_generator(rng).normal(size=(X.shape[1], int(count)))
     z = X @ w
@@ -130,9 +131,20 @@ def sparse_layers(
     >>> found.captured.round(9).tolist(), found.gap.tolist()
     ([2.0, 2.0], [1.0, 1.0])
     """
-    first, *rest = spawn(seed, layers + 1)
+    UK = check_orthonormal(UK, "UK")
+    if np.shape(X)[:1] != UK.shape[:1]:
+        raise ValueError(
+            f"X must have {len(UK)} rows as UK has, got shape {np.shape(X)}"
+        )
+    for value, name in ((width, "width"), (layers, "layers")):
+        if isinstance(value, bool) or value % 1 != 0 or value < 1:
+            raise ValueError(
+                f"{name} must be a whole number >= 1, got {value!r}"
+            )
+    first, *rest = spawn(seed, int(layers) + 1)
     single = neurons_active_on(X, fraction, count, first)
-    alone = np.sum((np.asarray(UK).T @ single) ** 2, axis=0)
+    alone = np.sum((UK.T @ single) ** 2, axis=0)
+    size = np.sum(single**2, axis=0)
     one = np.ones((len(single), 1))
     sines = np.array(
         [
@@ -143,7 +155,8 @@ def sparse_layers(
         ]
     )
     return SparseLayers(
-        alone=alone / np.sum(single**2, axis=0),
+        # where all samples tie a neuron is off and captures nothing
+        alone=alone / np.where(size > 0, size, 1.0),
         captured=np.sum(1 - sines**2, axis=1),
         gap=sines[:, 0],
     )

@@ -140,7 +140,7 @@ def fix_signs(U: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If ``U`` is not a matrix.
+        If ``U`` is not a finite matrix with a row.
 
     Notes
     -----
@@ -153,8 +153,10 @@ def fix_signs(U: np.ndarray) -> np.ndarray:
            [-2., -1.]])
     """
     U = np.asarray(U, dtype=float)
-    if U.ndim != 2:
-        raise ValueError(f"U must be a matrix, got shape {U.shape}")
+    if U.ndim != 2 or len(U) == 0 or not np.isfinite(U).all():
+        raise ValueError(
+            f"U must be a finite matrix with a row, got shape {U.shape}"
+        )
     size = np.abs(U)
     ties = size >= (1 - SIGN_TIE) * size.max(axis=0, initial=0.0)
     pivot = np.argmax(ties, axis=0)
@@ -289,7 +291,7 @@ def laplacian_eigenbasis(L, K: int, solver: str = "dense") -> LaplacianBasis:
     """
     L = _laplacian(L)
     n = L.shape[0]
-    if isinstance(K, bool) or not 1 <= K < n or K != int(K):
+    if isinstance(K, bool) or not 1 <= K < n or K % 1 != 0:
         raise ValueError(
             f"K must be a whole number in 1..{n - 1} (K < n, so that "
             f"lambda_(K+1) exists), got {K!r}"
@@ -500,6 +502,7 @@ def low_pass_split(UK, x) -> tuple[np.ndarray, np.ndarray]:
     >>> low, high
     (array([3., 0.]), array([0., 4.]))
     """
+    UK = check_orthonormal(UK, "UK")
     return project(UK, x), complement(UK, x)
 
 

@@ -208,7 +208,7 @@ def _checked_samples(X, f, widths):
 
 
 def _checked_run(steps, lr, record) -> np.ndarray:
-    if isinstance(steps, bool) or steps != int(steps) or steps < 0:
+    if isinstance(steps, bool) or steps % 1 != 0 or steps < 0:
         raise ValueError(f"steps must be a whole number >= 0, got {steps!r}")
     if not 0 < lr < np.inf:
         raise ValueError(f"lr must be positive and finite, got {lr!r}")

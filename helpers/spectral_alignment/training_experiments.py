@@ -129,7 +129,7 @@ def two_rings(m: int, ratio: float) -> np.ndarray:
     >>> two_rings(1, 0.5).tolist()
     [[1.0, 0.0], [0.5, 0.0]]
     """
-    if isinstance(m, bool) or m != int(m) or m < 1:
+    if isinstance(m, bool) or m % 1 != 0 or m < 1:
         raise ValueError(f"m must be a whole number >= 1, got {m!r}")
     if not 0 < ratio < np.inf:
         raise ValueError(f"ratio must be positive and finite, got {ratio!r}")

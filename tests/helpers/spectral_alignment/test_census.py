@@ -92,7 +92,7 @@ def test_dense_and_sparse_laplacians_agree():
 
 
 def test_summary_of_the_path():
-    path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    path = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     found = census.summarize_graph(
         path, "combinatorial", 2, [1, 0, 1], np.ones((3, 1))
     )

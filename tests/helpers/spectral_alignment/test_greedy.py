@@ -103,6 +103,21 @@ def test_the_lazy_oracle_takes_as_little_as_it_may(alpha):
     assert np.median(share) <= alpha + 0.05
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rounding_does_not_choose_for_the_lazy_oracle(seed):
+    """On top of Phi a neuron and its mirror image gain the same; another basis
+    of the same span changes the last digits only."""
+    Phi, U = moons(24, 3)
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    one, other = (
+        greedy.greedy_coverage(
+            Phi, basis, 4, Phi, greedy.lazy_oracle(0.3, rng=1, tries=6)
+        ).deficit
+        for basis in (U, U @ turn)
+    )
+    assert one == pytest.approx(other, abs=1e-6)
+
+
 def test_local_and_random_oracles_certify_nothing():
     Phi, U = moons(24, 3)
     for oracle in (greedy.local_oracle(3), greedy.random_oracle(0)):
@@ -150,7 +165,7 @@ def test_zero_neurons():
         (lambda P, U: greedy.greedy_coverage(P, U, -1), "t must be a whole"),
         (lambda P, U: greedy.greedy_coverage(P[1:], U, 1), "Phi must be a f"),
         (lambda P, U: greedy.greedy_coverage(P * np.nan, U, 1), "Phi must be"),
-        (lambda P, U: greedy.greedy_coverage(P, U, 1, P[1:]), "Z must have"),
+        (lambda P, U: greedy.greedy_coverage(P, U, 1, P[1:]), "H0 must have"),
         (lambda P, U: greedy.greedy_coverage(P, 2 * U, 1), "UK must"),
         (lambda P, U: greedy.lazy_oracle(0.0), "alpha must be in"),
         (lambda P, U: greedy.local_oracle(0)(P, U, None), "starts must be"),

@@ -311,6 +311,9 @@ def test_stored_constants_make_the_theorem_empty_or_not():
         empty = min(K2 * low**2, 4 * K2 * half**2) >= n - 3
         assert empty == (name != "clouds")
         assert (K2 * up**2 < n - 3) == (name == "clouds")
+        if name in ("moons", "blobs"):  # and part (i), which knows delta_0
+            saved = 1 - 1 / np.array(run["deficit"][i])[0]
+            assert saved * min(K2 * low**2, 4 * K2 * half**2) > n - 3
 
 
 @pytest.mark.parametrize(

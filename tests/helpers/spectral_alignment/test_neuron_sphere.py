@@ -95,7 +95,7 @@ def test_the_rim_is_a_circle_too():
         (lambda: from_disc(np.ones(3), NORTH), "point"),
         (lambda: disc_grid(NORTH, 1), "size"),
         (lambda: half_circle(NORTH, NORTH, 1), "size"),
-        (lambda: half_circle(np.zeros(3), NORTH), "eta"),
+        (lambda: half_circle(np.zeros(3), NORTH), "normal"),
     ],
 )
 def test_bad_input_is_named(call, name):

@@ -229,6 +229,31 @@ def test_stored_training_begins_as_a_fresh_one_does():
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "width", "K", "carried"),
+    [
+        ("moons", 32, 8, True),
+        ("circles", 16, 10, True),
+        ("swiss roll", 32, 8, True),
+        ("moons", 8, 8, False),
+        ("digits", 32, 10, False),
+    ],
+)
+def test_stored_biases_carry_coverage_in_wide_layers_only(
+    name, width, K, carried
+):
+    runs, rows = stored(
+        NETS, name=name, width=width, K=K, biases="zero", draw=0
+    )
+    start, end, by_biases = (
+        np.array([np.array(runs[key][row])[place] for row in rows])
+        for key, place in (("N2", 0), ("N2", -1), ("N2_biases", -1))
+    )
+    rise = np.median(end - start)
+    assert rise > 0.1
+    assert (np.median(by_biases - start) > 0.8 * rise) == carried
+
+
 def test_stored_nets_obey_corollary_3_1():
     runs = load_results(NETS)
     residual, low, high, bound = (
