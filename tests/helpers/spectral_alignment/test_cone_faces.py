@@ -160,3 +160,15 @@ def test_f3_is_attained_in_eight_closed_cones():
 def test_bad_rays_are_named(Phi, S, name):
     with pytest.raises(ValueError, match=name):
         extreme_rays(Phi, S)
+
+
+def test_nonnegative_least_squares_must_not_see_rounding():
+    """A column that is zero up to rounding gets an absurd weight, and with it
+    an improvement that is not there; why covered rays are dropped first."""
+    rng = np.random.default_rng(0)
+    rays, target = np.abs(rng.normal(size=(8, 3))), rng.normal(size=8)
+    rounding = np.zeros((8, 1))
+    rounding[2] = -1e-16
+    honest = nnls(rays, target)[1]
+    weights, fooled = nnls(np.c_[rays, rounding], target)
+    assert weights[-1] > 1e12 and fooled < honest - 0.01
