@@ -1,7 +1,8 @@
 """Strict nbval, with a tolerance for floats and no comparison of pictures.
 
 Loaded with ``-p tools.nbval_plugin``. Words must agree to the letter,
-decimals to a relative 1e-6. Every notebook that passes is kept as executed,
+decimals to a relative 1e-6, or to what the fingerprint of a figure says of
+itself. Every notebook that passes is kept as executed,
 so that the book is built from the very run that was compared.
 """
 
@@ -31,6 +32,7 @@ ADVICE = """\
 The cell does not give what is stored with it. If the new result is right, see
 what the prose says about it, then store it: python -m tools.store {}
 """
+FIGURE = re.compile(r"figure [a-z0-9-]+: \d+ axes, compared to ([-\d.e]+)\s")
 NUMBER = re.compile(
     r"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\d+[eE][-+]?\d+"
 )
@@ -48,13 +50,20 @@ class Close(str):
         a, b = str(self), str(other)
         if _words(a) != _words(b):
             return False
+        rtol = _asked(a)
         return all(
-            math.isclose(float(x), float(y), rel_tol=RTOL, abs_tol=ATOL)
+            math.isclose(float(x), float(y), rel_tol=rtol, abs_tol=ATOL)
             for x, y in zip(NUMBER.findall(a), NUMBER.findall(b), strict=True)
         )
 
     def __ne__(self, other):
         return not self == other
+
+
+def _asked(text: str) -> float:
+    """Tolerance of a comparison; a figure may ask for a wider one."""
+    found = FIGURE.match(text)
+    return float(found[1]) if found else RTOL
 
 
 def _words(text: str) -> str:

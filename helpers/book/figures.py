@@ -19,7 +19,7 @@ NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 LEAST_ALT = 20
 
 
-def show_figure(fig, name: str, alt: str) -> None:
+def show_figure(fig, name: str, alt: str, rtol: float | None = None) -> None:
     """Display a matplotlib figure under a name, with its description.
 
     Parameters
@@ -31,12 +31,16 @@ def show_figure(fig, name: str, alt: str) -> None:
         the chapter's name. ``:::{shown-figure} name`` places it in the page.
     alt : str
         What one sees and what follows from it; at least 20 characters.
+    rtol : float, optional
+        Relative accuracy of what is plotted, if it is less than 1e-6: curves
+        of an adaptive integrator differ from machine to machine by as much
+        as its tolerance allows.
 
     Raises
     ------
     ValueError
-        If the name is not of that form, the description is too short, or the
-        figure has no axes.
+        If the name is not of that form, the description is too short, the
+        figure has no axes, or ``rtol`` is not in (0, 0.1).
     """
     import matplotlib.pyplot as plt
     from IPython.display import display
@@ -44,7 +48,7 @@ def show_figure(fig, name: str, alt: str) -> None:
     check_description(name, alt)
     if not fig.axes:
         raise ValueError(f"figure {name!r} has no axes")
-    text = fingerprint(fig, name)
+    text = fingerprint(fig, name, rtol)
     picture = io.StringIO()
     fig.savefig(
         picture, format="svg", metadata={"Date": None, "Creator": None}
@@ -74,7 +78,7 @@ def check_description(name: str, alt: str) -> None:
         )
 
 
-def fingerprint(fig, name: str = "figure") -> str:
+def fingerprint(fig, name: str = "figure", rtol: float | None = None) -> str:
     """What a figure shows, as text.
 
     One line an axes (labels, limits are left out: they follow from the data)
@@ -85,16 +89,25 @@ def fingerprint(fig, name: str = "figure") -> str:
     ----------
     fig : matplotlib.figure.Figure
     name : str
+    rtol : float, optional
+        As for :func:`show_figure`; stands in the first line, where the
+        comparison finds it.
 
     Returns
     -------
     str
 
+    Raises
+    ------
+    ValueError
+        If ``rtol`` is not in (0, 0.1).
+
     Notes
     -----
     Lines, scatters, images, meshes, filled areas, bars and texts are
     recognised. Values are given to 8 significant digits and compared to 6;
-    values below 1e-9 of the artist's largest print as 0. Cost is linear in
+    values below 1e-9 of the artist's largest, or a thousandth of ``rtol``,
+    print as 0. Cost is linear in
     the number of points.
 
     Examples
@@ -108,47 +121,53 @@ def fingerprint(fig, name: str = "figure") -> str:
       line 'squares' 3 points, x 0 2 1 1.2909944, y 0 4 1.6666667 2.3804761
     >>> plt.close(fig)
     """
-    lines = [f"figure {name}: {len(fig.axes)} axes"]
+    if rtol is not None and not 0 < rtol < 0.1:
+        raise ValueError(f"rtol must be in (0, 0.1), got {rtol!r}")
+    zero = max(tolerances.FINGERPRINT_ZERO, (rtol or 0) / 1000)
+    compared = "" if rtol is None else f", compared to {rtol:.0e}"
+    lines = [f"figure {name}: {len(fig.axes)} axes{compared}"]
     for number, ax in enumerate(fig.axes, 1):
         lines.append(
             f"axes {number}: x {ax.get_xlabel()!r} y {ax.get_ylabel()!r} "
             f"title {ax.get_title()!r}"
         )
-        lines += ["  " + line for line in _artists(ax)]
+        lines += ["  " + line for line in _artists(ax, zero)]
     return "\n".join(lines)
 
 
-def _artists(ax):
+def _artists(ax, zero: float):
     for line in ax.lines:
-        yield _line("line", line, *line.get_data(orig=False))
+        yield _line(zero, "line", line, *line.get_data(orig=False))
     for collection in ax.collections:
-        yield from _collection(collection)
+        yield from _collection(collection, zero)
     for image in ax.images:
-        yield _line("image", image, None, None, image.get_array())
+        yield _line(zero, "image", image, None, None, image.get_array())
     bars = [p for p in ax.patches if hasattr(p, "get_height")]
     if bars:
         x = [p.get_x() + p.get_width() / 2 for p in bars]
-        yield _line("bars", None, x, [p.get_height() for p in bars])
+        yield _line(zero, "bars", None, x, [p.get_height() for p in bars])
     texts = [t.get_text() for t in ax.texts if t.get_text()]
     if texts:
         yield f"texts {len(texts)} {texts!r}"
 
 
-def _collection(collection):
+def _collection(collection, zero: float):
     values = collection.get_array()
     offsets = np.asarray(collection.get_offsets(), dtype=float)
     paths = collection.get_paths()
     kind = type(collection).__name__
     if kind == "PathCollection":
-        yield _line(kind, collection, offsets[:, 0], offsets[:, 1], values)
+        yield _line(
+            zero, kind, collection, offsets[:, 0], offsets[:, 1], values
+        )
     elif kind == "QuadMesh" or not paths:
-        yield _line(kind, collection, None, None, values)
+        yield _line(zero, kind, collection, None, None, values)
     else:
         points = np.concatenate([p.vertices for p in paths])
-        yield _line(kind, collection, points[:, 0], points[:, 1], values)
+        yield _line(zero, kind, collection, points[:, 0], points[:, 1], values)
 
 
-def _line(kind, artist, x=None, y=None, values=None) -> str:
+def _line(zero, kind, artist, x=None, y=None, values=None) -> str:
     label = "" if artist is None else str(artist.get_label())
     label = "" if label.startswith("_") else f" {label!r}"
     parts = []
@@ -158,18 +177,17 @@ def _line(kind, artist, x=None, y=None, values=None) -> str:
             continue
         data = np.ma.filled(np.ma.asarray(data, dtype=float), np.nan)
         size = max(size, data.size)
-        parts.append(f"{axis} {_summary(data)}")
+        parts.append(f"{axis} {_summary(data, zero)}")
     return f"{kind}{label} {size} points, " + ", ".join(parts)
 
 
-def _summary(data: np.ndarray) -> str:
+def _summary(data: np.ndarray, zero: float) -> str:
     data = data[np.isfinite(data)]
     if not data.size:
         return "nothing finite"
     numbers = [data.min(), data.max(), data.mean(), np.sqrt((data**2).mean())]
     largest = max(abs(data.min()), abs(data.max()))
-    zero = tolerances.FINGERPRINT_ZERO * largest
     digits = tolerances.FINGERPRINT_DIGITS
     return " ".join(
-        "0" if abs(v) <= zero else f"{v:.{digits}g}" for v in numbers
+        "0" if abs(v) <= zero * largest else f"{v:.{digits}g}" for v in numbers
     )

@@ -134,6 +134,9 @@ def close(a, b):
     return Close(a) == Close(b)
 
 
+WIDE = "figure a-b: 1 axes, compared to 1e-03\naxes 1: "
+
+
 @pytest.mark.parametrize(
     ("a", "b", "equal"),
     [
@@ -147,6 +150,10 @@ def close(a, b):
         ("0.0", "1e-13", True),
         ("a  b\n", "a b", True),  # white space is folded
         ("1e5", "100000.0", True),
+        (WIDE + "y 1.0", WIDE + "y 1.0005", True),
+        (WIDE + "y 1.0", WIDE + "y 1.005", False),
+        (WIDE + "y 1.0", "figure a-b: 1 axes\naxes 1: y 1.0", False),
+        ("said " + WIDE + "y 1.0", "said " + WIDE + "y 1.0005", False),
     ],
 )
 def test_what_counts_as_equal(a, b, equal):

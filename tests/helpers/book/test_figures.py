@@ -104,3 +104,14 @@ def test_a_figure_without_axes_is_refused():
     with pytest.raises(ValueError, match="no axes"):
         show_figure(fig, "demo-line", ALT)
     plt.close(fig)
+
+
+def test_a_figure_may_say_how_accurate_it_is(axes):
+    axes.plot([1.0, 2.0], [1e-7, 1.0])
+    text = fingerprint(axes.figure, "demo", rtol=1e-3)
+    assert text.splitlines()[0].endswith("axes, compared to 1e-03")
+    assert "y 0 1 0.5" in text  # below a millionth of the largest
+    assert "y 1e-07 1 0.5" in fingerprint(axes.figure, "demo")
+    for bad in (0.0, 0.5):
+        with pytest.raises(ValueError, match="rtol must be in"):
+            fingerprint(axes.figure, "demo", rtol=bad)
