@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.datasets import make_moons
 
 from helpers.core.linalg import principal_angles
@@ -357,6 +358,19 @@ def test_shift_invert_agrees_with_dense(kind, pack):
         krylov.eigenvalues, dense.eigenvalues, atol=1e-11
     )
     np.testing.assert_allclose(krylov.vectors, dense.vectors, atol=1e-7)
+
+
+def test_asking_for_the_smallest_without_a_shift_does_not_converge():
+    """which='SM' on a long path; shift-invert has the cosines at once."""
+    n = 2000
+    bonds = sparse.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1])
+    L = graphs.graph_laplacian(bonds.tocsr())
+    start = np.random.default_rng(0).normal(size=n)
+    with pytest.raises(ArpackNoConvergence):
+        eigsh(L, k=4, which="SM", maxiter=200, v0=start)
+    lam = spectra.laplacian_eigenbasis(L, 3, "shift_invert").eigenvalues
+    exact = 2 - 2 * np.cos(np.pi * np.arange(4) / n)
+    np.testing.assert_allclose(lam, exact, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", graphs.KINDS)

@@ -1,11 +1,14 @@
 """Variation norms: by hand on three nodes, by duality, and as norms."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 from sklearn.datasets import make_moons
+from sklearn.linear_model import lars_path
 
 from helpers.spectral_alignment import (
     graphs,
@@ -14,6 +17,7 @@ from helpers.spectral_alignment import (
     spectra,
     variation_norms,
 )
+from helpers.spectral_alignment.sample_sets import sample_set
 from helpers.spectral_alignment.variation_norms import (
     basis_pursuit,
     variation_norm_bounds,
@@ -315,3 +319,25 @@ def test_names_are_exported():
     for name in variation_norms.__all__:
         assert hasattr(variation_norms, name)
     assert neurons.reduced_features(PATH)[0].shape == (3, 2)
+
+
+def test_least_angle_regression_gives_up_on_near_copies():
+    """A dictionary of ReLUs has columns that nearly agree: scikit-learn's
+    path ends early, with a larger sum and a residual; the programme does not."""
+    rng = np.random.default_rng(0)
+    X, _ = sample_set("moons", 100, 0)
+    Phi = np.column_stack([X, np.ones(100)])
+    L = graphs.graph_laplacian(graphs.knn_graph(X, 10))
+    v = spectra.laplacian_eigenbasis(L, 5).vectors[:, 4]
+    theta = rng.normal(size=(3, 1500))
+    near = theta[:, :300] + 1e-4 * rng.normal(size=(3, 300))
+    D = np.maximum(Phi @ np.column_stack([theta, near]), 0)
+    D = D[:, np.linalg.norm(D, axis=0) > 1e-9]
+    D /= np.linalg.norm(D, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        *_, path = lars_path(D, v, method="lasso", max_iter=3000)
+    theirs, ours = path[:, -1], basis_pursuit(D, v)
+    assert np.linalg.norm(D @ ours.coefficients - v) < 1e-6
+    assert np.linalg.norm(D @ theirs - v) > 0.01
+    assert np.abs(theirs).sum() > ours.value
