@@ -88,6 +88,7 @@ def test_one_target_is_the_variation_norm():
     rng, Phi, U = problem(1, n=10, K=1)
     block = block_variation_norm_bounds(Phi, U, tol=1e-3)
     single = variation_norm_bounds(Phi, U[:, 0], tol=1e-3)
+    # each interval is a thousandth wide
     assert block.upper == pytest.approx(single.upper, rel=2e-3)
     assert block.lower == pytest.approx(single.lower, rel=2e-3)
 
@@ -149,6 +150,8 @@ def test_pareto_curve_brackets_and_ends_at_the_norm():
     # gamma(e) is convex and falls to 0 at e = size: chords lie above it
     chord = norm.upper * (1 - curve.e / size)
     assert (curve.lower <= chord + 1e-9).all()
+    # a curve is known to a tenth (line above), with a dictionary of its own
+    # at either end of it
     assert curve.gamma[-1] == pytest.approx(norm.upper, rel=0.1)
     fresh = variation_pareto_curve(Phi, U, H0, mus[:2])
     assert fresh.gamma[1] == pytest.approx(curve.gamma[1], rel=0.2)
@@ -158,6 +161,7 @@ def test_pareto_curve_on_a_line():
     """One direction to gain: gamma(e) = |M| - e exactly."""
     curve = variation_pareto_curve(PATH, U3[:, 2:], PATH, [0.7, 0.3, 0.01])
     assert curve.e + curve.gamma == pytest.approx(1, abs=1e-9)
+    # the bound from below stops at three per cent
     assert curve.lower == pytest.approx(curve.gamma, rel=0.05)
 
 

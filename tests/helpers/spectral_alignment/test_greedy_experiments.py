@@ -288,6 +288,7 @@ def test_stored_random_neurons_lag_by_a_factor_on_moons_and_circles():
             found.setdefault(name, []).append([*slopes, r[20] / d[20]])
     for name, ratio in (("moons", 4), ("circles", 5), ("blobs", 30)):
         greedy, some, lag = np.median(found[name], axis=0)
+        # "about four, five, thirty" in the ledger: whole numbers, one digit
         assert lag == pytest.approx(ratio, rel=0.15)
         assert (abs(greedy - some) < 0.3) == (name != "blobs")
 

@@ -45,6 +45,7 @@ def test_the_start_is_he_with_zero_biases(sample, trace):
     assert trace.readout[0, -1] == 0
     wide = train_relu_network(X, np.ones(30), [400, 300], 0, seed=3)
     spread = [W.std() for W in wide.layers[0].weights]
+    # 800 weights and 300: 2.5 and 4 per cent are a standard error
     assert spread == pytest.approx(np.sqrt([2 / 3, 2 / 400]), rel=0.05)
     assert wide.readout[0, :-1].std() == pytest.approx(
         np.sqrt(2 / 300), rel=0.15
