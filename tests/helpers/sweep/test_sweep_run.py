@@ -196,8 +196,9 @@ def test_poison_is_named_and_the_others_finish(bench):
     assert failed[7] == "SystemExit: 3"
     assert all(repr({"x": x})[1:-1] in words for x in failed)
     assert len(bench.rows()) == 9 and len(bench.rows("failures")) == 3
+    # two attempts; one call more for what shared a group with the killer
     calls = bench.calls()
-    assert calls["5"] == calls["7"] == 2 and 2 <= calls["3"] <= 3
+    assert all(2 <= calls[x] <= 3 for x in ("3", "5", "7")), calls
     code, out, _ = bench.run("status", bench.store)
     assert code == 0 and "12 planned, 9 done, 0 missing, 3 failed" in out
     assert "failed 2 times: {'x': 5" in out and "worker process died" in out
