@@ -7,7 +7,7 @@ Importing this package applies the book's figure style.
 
 from helpers.book import ledger, style
 from helpers.book.figures import show_figure
-from helpers.book.interactive import show_interactive
+from helpers.book.interactive import show_applet, show_interactive
 from helpers.book.results import glue
 from helpers.book.scale import pick, scale
 
@@ -18,6 +18,7 @@ __all__ = [
     "ledger",
     "pick",
     "scale",
+    "show_applet",
     "show_figure",
     "show_interactive",
     "style",
