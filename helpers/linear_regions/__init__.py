@@ -14,4 +14,6 @@ networks
     ReLU networks that compute such sums exactly.
 costs
     Parameters, multiplications and memory of a network.
+pictures
+    Diagrams of networks.
 """

@@ -112,7 +112,7 @@
     const mode = choice("the waves are",
       [["convex", "subtracted (convex)"], ["concave", "added (concave)"]],
       state.mode, (v) => { state.mode = v; draw(); });
-    const bend = slider("second scale, times", { min: 0.5, max: 1.5,
+    const bend = slider("second scale, times", { min: 0.5, max: 2,
       step: 0.05, value: 1 }, (v) => { state.bend = v; draw(); });
     const reset = button("all peaks one half", () => {
       state.a.fill(0.5);

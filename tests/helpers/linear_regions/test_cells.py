@@ -154,3 +154,14 @@ def test_sum_and_cells_agree_with_the_function():
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_every_bend_survives():
+    """At a_0 the share (1 - a_2)(1 - a_3) of the first kink is left."""
+    a = np.array([0.3, 0.6, 0.2, 0.7])
+    s = limit_scales(a, "concave")
+    jump = np.diff(cell_slopes(a[:-1], s).slopes)
+    kink = -s[0] / (0.3 * 0.7)
+    assert abs(jump[3] - kink * 0.8 * 0.3) < 1e-14
+    lost = cell_slopes([0.3, 0.6], [0.5, 0.5 * (1 - 0.6)]).slopes
+    assert abs(lost[2] - lost[1]) < 1e-15

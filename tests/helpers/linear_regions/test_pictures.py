@@ -1,0 +1,48 @@
+"""Diagrams of networks: what is joined, and what is refused."""
+
+import matplotlib.pyplot as plt
+import pytest
+
+from helpers.linear_regions.networks import triangle_net_layers
+from helpers.linear_regions.pictures import (
+    Node,
+    blocks_diagram,
+    network_diagram,
+    width_four_diagram,
+)
+
+
+@pytest.fixture
+def ax():
+    fig, ax = plt.subplots()
+    yield ax
+    plt.close(fig)
+
+
+def arrows(ax):
+    """The bare annotations are the arrows."""
+    return sum(t.get_text() == "" for t in ax.texts)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_an_arrow_for_each_weight(ax, depth):
+    """As many arrows as the construction has nonzero weights; the concave
+    sum at unequal peaks has no accidental zeros."""
+    peaks = [0.3 + 0.07 * i for i in range(depth + 1)]
+    layers = triangle_net_layers(peaks, "concave")
+    width_four_diagram(ax, depth)
+    assert arrows(ax) == sum((W != 0).sum() for W, _ in layers)
+
+
+def test_blocks(ax):
+    blocks_diagram(ax, 3)
+    assert arrows(ax) == 2 * 3 + 3 + 3
+
+
+def test_refused(ax):
+    with pytest.raises(ValueError, match="edges must join names of nodes"):
+        network_diagram(ax, {"a": Node(0, 0, "a")}, [("a", "b")])
+    with pytest.raises(ValueError, match="depth must be at least 1"):
+        width_four_diagram(ax, 0)
+    with pytest.raises(ValueError, match="blocks must be at least 1"):
+        blocks_diagram(ax, 0)
