@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 
 from helpers.book import ledger
-from helpers.book.ledger import NOT_YET, shown
+from helpers.book.ledger import NOT_YET, UNSETTLED, shown
 from tools import ROOT
 from tools.execution import notebooks, outputs_of
 
@@ -30,7 +30,7 @@ def settled_counts(rows: list[dict]) -> dict[str, dict[str, int]]:
     counts = {}
     for paper in PAPERS:
         mine = [r for r in rows if r["paper"] == paper]
-        settled = [r for r in mine if r["status"] != NOT_YET]
+        settled = [r for r in mine if r["status"] not in UNSETTLED]
         if mine:
             counts[paper] = {"settled": len(settled), "total": len(mine)}
     return counts
@@ -71,9 +71,9 @@ def problems(root: Path = ROOT) -> list[str]:
                 f"{where} settles {row_id!r}, which book/ledger.yml does not "
                 "have: add the row, or correct the id"
             )
-        elif rows[row_id]["status"] == NOT_YET:
+        elif (status := rows[row_id]["status"]) in UNSETTLED:
             out.append(
-                f"{where} settles {row_id!r}, but its row says 'not yet': set "
+                f"{where} settles {row_id!r}, but its row says {status!r}: set "
                 "status, chapter and tests in book/ledger.yml"
             )
         out += _repeated(row_id, records)
@@ -95,7 +95,7 @@ def _repeated(row_id, records) -> list[str]:
 
 def _claimed_but_missing(row_id, row, found, root) -> list[str]:
     out = []
-    if row_id not in found:
+    if row["status"] not in UNSETTLED and row_id not in found:
         out.append(
             f"{row_id!r} has status {row['status']!r}, but no chapter calls "
             f'ledger.settle("{row_id}", ...): settle it, or say "not yet"'

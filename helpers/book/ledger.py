@@ -19,6 +19,8 @@ from helpers.core import tolerances
 
 SMALL = tolerances.PRINTED_ZERO
 NOT_YET = "not yet"
+NOT_RUN = "not run here"
+UNSETTLED = (NOT_YET, NOT_RUN)
 
 
 class ClaimFailed(AssertionError):

@@ -41,7 +41,7 @@ def _exists(node_id: str) -> bool:
 def test_summary_counts_what_the_rows_say():
     counts = ledger.settled_counts(ROWS)
     assert sum(c["total"] for c in counts.values()) == len(ROWS)
-    settled = [r for r in ROWS if r["status"] != rows_of_book.NOT_YET]
+    settled = [r for r in ROWS if r["status"] not in rows_of_book.UNSETTLED]
     assert sum(c["settled"] for c in counts.values()) == len(settled)
 
 

@@ -15,6 +15,7 @@ from helpers.linear_regions.networks import (
     triangle_net_layers,
     vee_net_layers,
 )
+from helpers.linear_regions.regions_1d import count_regions_1d
 from helpers.linear_regions.triangles import (
     limit_scales,
     triangle_sum,
@@ -183,3 +184,24 @@ GOOD = triangle_net_layers([0.5, 0.5, 0.5], "convex")
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 6])
+def test_lowering_the_last_wave_splits_every_valley(d):
+    """Two new ends at each inner valley, one at 0 and one at 1; and at
+    least 2^d regions under noise."""
+    rng = np.random.default_rng(d)
+    net = triangle_net_layers(rng.uniform(0.25, 0.75, d + 1), "concave")
+    lowered = [(W.copy(), b.copy()) for W, b in net]
+    lowered[d - 1][1][1] -= 1e-9
+    found = count_regions_1d(lowered, (0, 1)).activation
+    assert found == 2**d + 2 ** (d - 1)
+    for _ in range(10):
+        noisy = [
+            (
+                W + 1e-8 * rng.normal(size=W.shape),
+                b + 1e-8 * rng.normal(size=b.shape),
+            )
+            for W, b in net
+        ]
+        assert count_regions_1d(noisy, (0, 1)).activation >= 2**d

@@ -182,3 +182,19 @@ def test_jacobian_by_complex_step():
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@given(PEAKS)
+def test_a_convex_sum_stays_in_its_corridor(peaks):
+    """Chords of neighbours bound a convex function from both sides."""
+    x = np.linspace(0, 1, 11)
+    f = triangle_sum(x, peaks, "convex")
+    fine = np.linspace(0.1, 0.9, 801)
+    value = triangle_sum(fine, peaks, "convex")
+    i = np.minimum((fine * 10).astype(int), 8)
+    step = (f[1:] - f[:-1]) * 10
+    chord = f[i] + step[i] * (fine - x[i])
+    before = f[i] + step[i - 1] * (fine - x[i])
+    after = f[i + 1] - step[i + 1] * (x[i + 1] - fine)
+    assert (value <= chord + 1e-12).all()
+    assert (value >= np.maximum(before, after) - 1e-12).all()

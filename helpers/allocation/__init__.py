@@ -1,0 +1,20 @@
+"""Allocation: which weights of a network may learn.
+
+Kernels for Part I of the book, on the subject of Schlisselberg and Darshan
+(ICLR 2025), in our reconstruction. A *student* shares the architecture of a
+*teacher*; a few of its weights are chosen, the others stay random. A *match*
+is a choice that reproduces the teacher's labels on all examples.
+
+Arrays carry problems on the leading axis, examples on the last.
+
+Modules
+-------
+networks
+    Linear recurrent, linear feedforward and shallow ReLU networks.
+allocations
+    Sets of learnable entries, and laws to draw them from.
+jacobians
+    What moving a learnable entry does to the labels.
+ranks
+    Generic ranks, in floating point and modulo a prime; caps on them.
+"""
