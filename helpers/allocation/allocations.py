@@ -38,6 +38,10 @@ def check_allocation(allocation, shape) -> Allocation:
         If the two differ in shape, an index is not whole or out of range,
         or an entry is named twice.
 
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> check_allocation(([0, 1], [2, 2]), (2, 3)).cols
@@ -142,10 +146,22 @@ def row_allocation(
 def entry_allocation(shape, p: int, rng: Seed) -> Allocation:
     """``p`` entries anywhere, uniformly.
 
+    Parameters
+    ----------
+    shape : (n1, n0)
+        Of the matrix.
+    p : int
+        Budget.
+    rng : seed or Generator
+
     Raises
     ------
     DoesNotFit
         If the matrix has fewer entries.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -161,10 +177,22 @@ def entry_allocation(shape, p: int, rng: Seed) -> Allocation:
 def diagonal_allocation(n: int, p: int, rng: Seed) -> Allocation:
     """``p`` self-connections of random neurons.
 
+    Parameters
+    ----------
+    n : int
+        Neurons.
+    p : int
+        Budget.
+    rng : seed or Generator
+
     Raises
     ------
     DoesNotFit
         If there are fewer neurons.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -180,10 +208,22 @@ def diagonal_allocation(n: int, p: int, rng: Seed) -> Allocation:
 def cycle_allocation(n: int, p: int, rng: Seed) -> Allocation:
     """One directed cycle through ``p`` random neurons.
 
+    Parameters
+    ----------
+    n : int
+        Neurons.
+    p : int
+        Budget, the length of the cycle.
+    rng : seed or Generator
+
     Raises
     ------
     DoesNotFit
         If there are fewer neurons.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -199,10 +239,22 @@ def cycle_allocation(n: int, p: int, rng: Seed) -> Allocation:
 def block_allocation(n: int, side: int, rng: Seed) -> Allocation:
     """All entries of a random principal block of ``side`` neurons.
 
+    Parameters
+    ----------
+    n : int
+        Neurons.
+    side : int
+        Neurons of the block; the budget is its square.
+    rng : seed or Generator
+
     Raises
     ------
     DoesNotFit
         If there are fewer neurons.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -217,10 +269,19 @@ def block_allocation(n: int, side: int, rng: Seed) -> Allocation:
 def stack_allocations(allocations) -> Allocation:
     """Allocations of one size as one with shape ``(K, p)``.
 
+    Parameters
+    ----------
+    allocations : sequence of Allocation
+        Each ``(p,)``.
+
     Raises
     ------
     ValueError
         If there are none or their sizes differ.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -236,6 +297,16 @@ def stack_allocations(allocations) -> Allocation:
 
 def allocation_mask(allocation: Allocation, shape) -> np.ndarray:
     """Boolean matrix, true where an entry learns.
+
+    Parameters
+    ----------
+    allocation : Allocation
+    shape : (n1, n0)
+        Of the matrix.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -267,6 +338,10 @@ def with_entries(matrix, allocation: Allocation, values) -> np.ndarray:
         ``(p,)`` for all, or ``(K, p)`` for a stack of ``K``.
     values : array_like (..., p)
 
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> with_entries(np.zeros((2, 2)), Allocation([0], [1]), [5.0])
@@ -289,6 +364,15 @@ def with_entries(matrix, allocation: Allocation, values) -> np.ndarray:
 
 def entries(matrix, allocation: Allocation) -> np.ndarray:
     """The learnable entries of a matrix, ``(..., p)``.
+
+    Parameters
+    ----------
+    matrix : array_like (..., n1, n0)
+    allocation : Allocation
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------

@@ -33,10 +33,19 @@ class ShallowReLU(NamedTuple):
 def check_sizes(**sizes) -> None:
     """Refuse sizes that are not whole numbers of at least one.
 
+    Parameters
+    ----------
+    **sizes : int
+        By name.
+
     Raises
     ------
     ValueError
         Names the size.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -52,10 +61,19 @@ def check_sizes(**sizes) -> None:
 def check_finite(**arrays) -> list[np.ndarray]:
     """Float64 arrays without NaN or infinity.
 
+    Parameters
+    ----------
+    **arrays : array_like
+        By name.
+
     Raises
     ------
     ValueError
         Names the array.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -74,10 +92,18 @@ def check_finite(**arrays) -> list[np.ndarray]:
 def check_lrnn(net: LinearRNN) -> LinearRNN:
     """A network whose matrices fit together.
 
+    Parameters
+    ----------
+    net : LinearRNN
+
     Raises
     ------
     ValueError
         If shapes do not fit, a size is zero or an entry is not finite.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -355,6 +381,10 @@ def sample_lffn(K: int, widths, rng: Seed) -> list[np.ndarray]:
         If a size is not a positive whole number or there are fewer than two
         widths.
 
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> [W.shape for W in sample_lffn(2, [3, 4, 1], 0)]
@@ -387,6 +417,10 @@ def lffn_forward(layers, X) -> np.ndarray:
     ------
     ValueError
         If shapes do not fit, an entry is not finite, or there is no layer.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -421,6 +455,10 @@ def sample_relu(K: int, n: int, b: int, d: int, rng: Seed) -> ShallowReLU:
     ValueError
         If a size is not a positive whole number.
 
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> sample_relu(2, 5, 3, 1, 0).B.shape
@@ -451,6 +489,10 @@ def relu_forward(net: ShallowReLU, X, activation=None) -> np.ndarray:
     ------
     ValueError
         If shapes do not fit or an entry is not finite.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------

@@ -240,3 +240,18 @@ LOBPCG_RESIDUAL = 1e-9
 """Residual of an eigenpair, relative to the bound on the largest eigenvalue,
 at which LOBPCG counts as converged. Eigenvalues are then good to the square
 of this over the gap, and vectors to this over the gap."""
+
+PREACTIVATION_ZERO = 1e-13
+"""A pre-activation below this fraction of the sum of the absolute values of
+its terms is zero: a few hundred roundings. Waves touch zero at their valleys
+to about 1e-16; perturbations of weights by 1e-12 still show."""
+
+SLOPE_TIE = 1e-13
+"""Slopes, or entries of affine maps, of neighbouring cells that agree to this
+fraction of the terms that they are the sum of are equal. They are carried
+through the layers, a few roundings each, never taken as quotients."""
+
+ARGMAX_PEAK = 1e-10
+"""Step at which the search for the place of a maximum stops, on [0, 1]. A
+maximum is flat, so that its place is known to about 1e-8 at best; two digits
+more cost a few evaluations and leave the flatness as the only cause."""

@@ -39,15 +39,24 @@ class Setup(NamedTuple):
 
 
 SETUPS = {
-    "cubic": Setup(2, 5, (500, 500), (1e-3, 1e-3), False, False),
-    "radius": Setup(2, 5, (500, 500), (1e-3, 1e-3), False, False),
-    "spirals": Setup(16, 5, (500, 1000), (1e-3, 5e-4), True, True),
-    "concrete": Setup(32, 5, (500, 1000), (1e-3, 5e-4), True, False),
+    "cubic": Setup(2, 5, (500, 500), (0.001, 0.001), False, False),
+    "radius": Setup(2, 5, (500, 500), (0.001, 0.001), False, False),
+    "spirals": Setup(16, 5, (500, 1000), (0.001, 0.0005), True, True),
+    "concrete": Setup(32, 5, (500, 1000), (0.001, 0.0005), True, False),
 }
 
 
 def setup_of(name: str) -> Setup:
     """The setup of a problem, by the first word of its name.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``spirals-3``.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -320,6 +329,15 @@ def _filled(W, b) -> nn.Linear:
 def plain_layers(net: nn.Module) -> list:
     """The network as dense ``(W, b)`` pairs of NumPy.
 
+    Parameters
+    ----------
+    net : torch.nn.Module
+        Any of this module.
+
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> net = make_net("kaiming-block", 2, 1, SETUPS["radius"], 0)
@@ -335,7 +353,19 @@ def plain_layers(net: nn.Module) -> list:
 
 
 def loss_of(net: nn.Module, x, y, classes: bool) -> torch.Tensor:
-    """Mean square, or cross-entropy of the sign's probability."""
+    """Mean square, or cross-entropy of the sign's probability.
+
+    Parameters
+    ----------
+    net : torch.nn.Module
+    x, y : Tensor (n, D), (n,)
+    classes : bool
+        Cross-entropy in place of the mean square.
+
+    Notes
+    -----
+    Source: ours.
+    """
     out = net(x)[:, 0]
     if classes:
         return nn.functional.binary_cross_entropy_with_logits(out, y)
@@ -363,6 +393,10 @@ def train(net: nn.Module, x, y, epochs: int, lr: float, classes: bool):
     ------
     ValueError
         If ``epochs`` is negative or ``lr`` is not positive.
+
+    Notes
+    -----
+    Source: ours.
     """
     if epochs < 0 or not lr > 0:
         raise ValueError(

@@ -28,6 +28,15 @@ def block_parameters(depth: int) -> int:
     Its ``d`` hidden layers have ``4 + 4`` and ``16 + 4`` each, the output
     ``4 + 1``.
 
+    Parameters
+    ----------
+    depth : int
+        Hidden layers, at least 1.
+
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> block_parameters(4)
@@ -176,7 +185,7 @@ def digit_run(
     switch_at: int = 0,
     units: int = 128,
     depth: int = 4,
-    rate: float = 1e-3,
+    rate: float = 0.001,
 ) -> dict:
     """Train on the digits of scikit-learn, as a task of a sweep.
 

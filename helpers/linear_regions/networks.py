@@ -34,6 +34,10 @@ def check_layers(layers, name: str = "layers") -> Layers:
         If there is no layer, a layer is empty, shapes do not fit, or an
         entry is not finite.
 
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> len(check_layers([([[1.0]], [0.0])]))
@@ -65,7 +69,16 @@ def check_layers(layers, name: str = "layers") -> Layers:
 
 
 def check_negative_slope(slope: float) -> float:
-    """A slope other than 1, with which the activation would be linear."""
+    """A slope other than 1, with which the activation would be linear.
+
+    Parameters
+    ----------
+    slope : float
+
+    Notes
+    -----
+    Source: ours.
+    """
     slope = float(slope)
     if not np.isfinite(slope) or slope == 1:
         raise ValueError(
@@ -98,6 +111,10 @@ def hidden_values(layers, x, negative_slope: float = 0.0) -> list:
     ------
     ValueError
         If layers or points are not as :func:`check_layers` wants them.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------
@@ -139,6 +156,10 @@ def relu_forward(layers, x, negative_slope: float = 0.0) -> np.ndarray:
     ------
     ValueError
         As :func:`hidden_values`.
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------

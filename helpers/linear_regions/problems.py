@@ -214,6 +214,15 @@ def problem(name: str, seed: int) -> Problem:
 def concrete_unit(seed: int) -> float:
     """Variance of the training targets: turns scaled losses into MPa^2.
 
+    Parameters
+    ----------
+    seed : int
+        Of the split, as in :func:`problem`.
+
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> 250 < concrete_unit(0) < 320

@@ -31,6 +31,10 @@ def check_peaks(peaks, least: int = 1, name: str = "peaks") -> np.ndarray:
     ValueError
         If an entry is outside the open interval or there are too few.
 
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> check_peaks([0.25, 0.5])
@@ -52,6 +56,14 @@ def check_peaks(peaks, least: int = 1, name: str = "peaks") -> np.ndarray:
 
 def check_mode(mode: str) -> float:
     """The sign of the waves: +1 for concave targets, -1 for convex ones.
+
+    Parameters
+    ----------
+    mode : {"concave", "convex"}
+
+    Notes
+    -----
+    Source: ours.
 
     Examples
     --------

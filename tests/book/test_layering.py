@@ -54,6 +54,10 @@ def test_arrows(path):
         )
 
 
+# modules whose whole subject is a network in torch
+TRAINING = ("modules", "training", "block_training", "convolution")
+
+
 @pytest.mark.parametrize("path", MODULES, ids=NAMES)
 def test_torch_and_numba_are_optional(path):
     """torch and numba are never imported by the mere import of a module,
@@ -66,7 +70,7 @@ def test_torch_and_numba_are_optional(path):
         elif isinstance(node, ast.ImportFrom):
             names = {node.module.split(".")[0]}
         assert "numba" not in names, "import numba behind try/except"
-        if path.stem not in ("modules", "training"):
+        if path.stem not in TRAINING:
             assert "torch" not in names, "import torch where it is used"
 
 
@@ -76,7 +80,7 @@ def test_helpers_import_without_torch_and_numba():
         ".".join(p.relative_to(ROOT).with_suffix("").parts) for p in MODULES
     ]
     names = [n.removesuffix(".__init__") for n in names]
-    names = [n for n in names if not n.endswith((".modules", ".training"))]
+    names = [n for n in names if n.split(".")[-1] not in TRAINING]
     code = f"""
 import importlib, sys
 
