@@ -130,22 +130,22 @@ def ratios_of_scales(peaks, mode: str) -> np.ndarray:
 def init_params(kind: str, widths, runs: int, seed, x=None) -> Params:
     r"""Draw the weights of ``runs`` networks.
 
-    ============  =====================================================
-    ``default``   PyTorch's ``Linear``: weights and biases uniform in
-                  :math:`\pm1/\sqrt{m}`, :math:`m` the number of inputs
-    ``he``        normal, variance :math:`2/m`; biases zero
-    ``xavier``    uniform in :math:`\pm\sqrt{6/(m+n)}`, :math:`n` outputs;
-                  biases zero
+    ==============  ===================================================
+    ``default``     PyTorch's ``Linear``: weights and biases uniform in
+                    :math:`\pm1/\sqrt{m}`, :math:`m` the number of inputs
+    ``he``          normal, variance :math:`2/m`; biases zero
+    ``xavier``      uniform in :math:`\pm\sqrt{6/(m+n)}`, :math:`n`
+                    outputs; biases zero
     ``orthogonal``  orthonormal rows or columns times :math:`\sqrt2`;
-                  biases zero
-    ``lsuv``      orthogonal, then each layer in turn scaled until its
-                  output has variance 1 over ``x``; biases zero
-    ``rai``       rows of :math:`[W\,|\,b]` normal with standard deviation
-                  :math:`0.6007/\sqrt m`, one entry of each replaced by a
-                  draw from Beta(2, 1)
-    ``raai``      as ``rai``, with rows of covariance
-                  :math:`\propto I-\frac12J/N` (anti-correlated)
-    ============  =====================================================
+                    biases zero
+    ``lsuv``        orthogonal, then each layer in turn scaled until its
+                    output has variance 1 over ``x``; biases zero
+    ``rai``         rows of :math:`[W\,|\,b]` normal with standard deviation
+                    :math:`0.6007/\sqrt m`, one entry of each replaced by a
+                    draw from Beta(2, 1)
+    ``raai``        as ``rai``, with rows of covariance
+                    :math:`\propto I-\frac12J/N` (anti-correlated)
+    ==============  ===================================================
 
     Parameters
     ----------

@@ -69,11 +69,13 @@ def test_cdf_is_what_the_slopes_of_long_sums_converge_to(seed):
 @settings(max_examples=25, deadline=None)
 @given(SEEDS)
 def test_cdf_conjugates_the_triangles(seed):
-    a = random_peaks(seed, 40)
+    a = random_peaks(seed, 40, 0.3, 0.7)
     x = np.random.default_rng(seed).random(50)
     left = triangle(limits.limit_derivative_cdf(x, a), 1 - a[0])
     right = limits.limit_derivative_cdf(triangle(x, a[0]), a[1:])
-    np.testing.assert_allclose(left, right, atol=1e-12)
+    # the function is only Hölder with exponent 0.3, so that a rounding error
+    # of 1e-16 in its argument may cost as much as 2e-5
+    np.testing.assert_allclose(left, right, atol=2e-5)
 
 
 @settings(max_examples=20, deadline=None)
@@ -93,11 +95,13 @@ def test_cdf_integrates_to_the_convex_limit(seed):
 @settings(max_examples=25, deadline=None)
 @given(SEEDS)
 def test_cdf_is_monotone_and_has_mean_first_peak(seed):
-    a = random_peaks(seed, 12)
+    a = random_peaks(seed, 12, 0.3, 0.7)
     lengths, masses = limits.cell_shares(a)
     knots = wave_cells(a).knots
     values = limits.limit_derivative_cdf(knots, a)
-    np.testing.assert_allclose(np.diff(values), masses, atol=1e-12)
+    # knots are rounded to 1e-16 and the shortest cell, of mass 1e-2, may be
+    # as short as 5e-7
+    np.testing.assert_allclose(np.diff(values), masses, atol=1e-10)
     assert np.all(np.diff(values) > 0)
     mean = np.sum(masses * (knots[:-1] + knots[1:]) / 2)
     assert abs(mean - a[0]) <= lengths.max()

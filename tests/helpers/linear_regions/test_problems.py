@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from helpers.core.data import load_concrete
 from helpers.linear_regions.problems import (
     additive_floor,
+    concrete_losses,
     concrete_unit,
     problem,
     radius_floor,
@@ -74,6 +75,18 @@ def test_concrete_splits():
     np.testing.assert_allclose(shift, shift[0], atol=1e-9)
     other = problem("concrete", 5)
     assert not np.array_equal(data.y, other.y)
+
+
+def test_losses_of_a_model_are_in_mpa_squared():
+    """Predicting the training mean, against the raw table."""
+    from sklearn.dummy import DummyRegressor
+
+    _, y = load_concrete()
+    order = np.random.default_rng(2).permutation(len(y))
+    train, test = y[order[:824]], y[order[824:]]
+    wanted = np.mean((test - train.mean()) ** 2)
+    found = concrete_losses(DummyRegressor(), [2])
+    np.testing.assert_allclose(found, [wanted])
 
 
 def test_test_points_lie_between():
