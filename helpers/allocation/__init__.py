@@ -17,4 +17,10 @@ jacobians
     What moving a learnable entry does to the labels.
 ranks
     Generic ranks, in floating point and modulo a prime; caps on them.
+linear_systems
+    Decoder, encoder and one layer: affine systems, counts that they need.
+conics
+    Two learnable recurrent weights: where two conics meet, exactly.
+pictures
+    How an allocation and a match probability are drawn.
 """

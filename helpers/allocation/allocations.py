@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.allocation.networks import is_whole
 from helpers.core.randomness import Seed, as_generator
 
 
@@ -71,7 +72,7 @@ def check_allocation(allocation, shape) -> Allocation:
 
 
 def _fits(p: int, room: int, words: str) -> None:
-    if isinstance(p, bool) or p != int(p) or p < 1:
+    if not is_whole(p) or p < 1:
         raise ValueError(f"p must be a whole number of at least 1, got {p!r}")
     if p > room:
         raise DoesNotFit(f"p = {p} does not fit: {words} hold {room} entries")
@@ -118,7 +119,7 @@ def row_allocation(
     [0, 0, 0, 0, 4, 4]
     """
     n1, n0 = shape
-    if isinstance(k, bool) or k != int(k) or not 1 <= k <= n1:
+    if not is_whole(k) or not 1 <= k <= n1:
         raise ValueError(f"k must be a whole number in [1, {n1}], got {k!r}")
     _fits(p, k * n0, f"{k} rows of {n0}")
     if p < k:

@@ -7,6 +7,7 @@ samples and the other way round.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,19 @@ class ShallowReLU(NamedTuple):
 
     B: np.ndarray
     D: np.ndarray
+
+
+def is_whole(value) -> bool:
+    """Whether a value is a finite whole number; truth values are not.
+
+    Examples
+    --------
+    >>> is_whole(3.0), is_whole(True), is_whole(float("nan"))
+    (True, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return bool(np.isfinite(value)) and value == int(value)
 
 
 def check_sizes(**sizes) -> None:
@@ -52,7 +66,7 @@ def check_sizes(**sizes) -> None:
     >>> check_sizes(n=3, m=1)
     """
     for name, value in sizes.items():
-        if isinstance(value, bool) or value != int(value) or value < 1:
+        if not is_whole(value) or value < 1:
             raise ValueError(
                 f"{name} must be a whole number of at least 1, got {value!r}"
             )
@@ -247,6 +261,55 @@ def lrnn_forward(net: LinearRNN, X) -> np.ndarray:
     array([[3.5]])
     """
     return np.asarray(net.D, np.float64) @ lrnn_states(net, X)[..., -1, :, :]
+
+
+class LinearProblem(NamedTuple):
+    """Student, teacher, inputs ``X (K, T, b, m)`` and labels ``Y (K, d, m)``
+    of ``K`` match problems."""
+
+    student: LinearRNN
+    teacher: LinearRNN
+    X: np.ndarray
+    Y: np.ndarray
+
+
+def sample_lrnn_problems(
+    K: int, n: int, b: int, d: int, T: int, m: int, rng: Seed
+) -> LinearProblem:
+    r"""Independent teachers, students and inputs: the draw behind ``MP``.
+
+    Parameters
+    ----------
+    K : int
+        Problems.
+    n, b, d, T, m : int
+        Neurons, inputs, outputs, steps, examples.
+    rng : seed or Generator
+
+    Returns
+    -------
+    LinearProblem
+
+    Raises
+    ------
+    ValueError
+        If a size is not a positive whole number.
+
+    Notes
+    -----
+    Networks as :func:`sample_lrnn`, standard normal inputs. Source: ours.
+
+    Examples
+    --------
+    >>> sample_lrnn_problems(5, 4, 2, 1, T=3, m=6, rng=0).Y.shape
+    (5, 1, 6)
+    """
+    check_sizes(T=T, m=m)
+    rng = as_generator(rng)
+    teacher = sample_lrnn(K, n, b, d, rng)
+    student = sample_lrnn(K, n, b, d, rng)
+    X = rng.normal(size=(K, T, b, m))
+    return LinearProblem(student, teacher, X, lrnn_forward(teacher, X))
 
 
 def _powers(M, first, steps: int) -> list[np.ndarray]:

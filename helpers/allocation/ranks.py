@@ -12,9 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from helpers.allocation.allocations import Allocation, check_allocation
+from helpers.allocation.jacobians import PARTS, lrnn_jacobian
 from helpers.allocation.networks import (
+    LinearRNN,
     check_finite,
     check_sizes,
+    is_whole,
     sample_lrnn,
 )
 from helpers.core.randomness import Seed, as_generator
@@ -199,12 +202,45 @@ def recurrent_rank_modp(
     return rank_modp(J.reshape(d * m, rows.size))
 
 
+def gauge_cap(n: int, b: int, d: int) -> int:
+    r"""Rank that no allocation of ``W`` exceeds, at any ``T`` and ``m``.
+
+    .. math:: n^2-\max(n-b,0)\max(n-d,0)
+
+    A change of basis that leaves ``B`` and ``D`` as they are moves ``W`` and
+    no label; this counts what is left.
+
+    Parameters
+    ----------
+    n, b, d : int
+
+    Raises
+    ------
+    ValueError
+        If a size is not positive.
+
+    Notes
+    -----
+    Source: ours; it is not in the reconstruction's section 2.7 and bites
+    where ``n`` is small against ``T``.
+
+    Examples
+    --------
+    >>> gauge_cap(10, 1, 1), gauge_cap(2, 3, 1)
+    (19, 4)
+    """
+    check_sizes(n=n, b=b, d=d)
+    return n * n - max(n - b, 0) * max(n - d, 0)
+
+
 def row_rank_cap(n: int, b: int, d: int, T: int, m: int, k: int) -> int:
-    r"""Largest rank that ``k`` whole rows of ``W`` can have.
+    r"""An upper bound on the rank of ``k`` whole rows of ``W``.
 
     .. math::
         \min\Bigl\{k\min(n,(T-1)b),\ \sum_{s=1}^{T-1}(r_s-r_{s-1})
-        \min\bigl(d, n, k(T-s)\bigr)\Bigr\},\quad r_s=\min(m,sb).
+        \min\bigl(d, n, k(T-s)\bigr),\ g\Bigr\},\quad r_s=\min(m,sb),
+
+    with :func:`gauge_cap` ``g``.
 
     Parameters
     ----------
@@ -229,19 +265,21 @@ def row_rank_cap(n: int, b: int, d: int, T: int, m: int, k: int) -> int:
     """
     _check_cap(n, b, d, T, m, k=k)
     reach = [min(m, s * b) for s in range(T)]
-    d = min(d, n)
+    full_d, d = d, min(d, n)
     flags = sum(
         (reach[s] - reach[s - 1]) * min(d, k * (T - s)) for s in range(1, T)
     )
-    return min(k * min(n, (T - 1) * b), flags)
+    return min(k * min(n, (T - 1) * b), flags, gauge_cap(n, b, full_d))
 
 
 def column_rank_cap(n: int, b: int, d: int, T: int, m: int, c: int) -> int:
-    r"""Largest rank that ``c`` whole columns of ``W`` can have.
+    r"""An upper bound on the rank of ``c`` whole columns of ``W``.
 
     .. math::
         \min\Bigl\{c\min(n,(T-1)d),\ d\min_{0\le s\le T-1}
-        [\min(m,sb)+c(T-1-s)]\Bigr\}.
+        [\min(m,sb)+c(T-1-s)],\ g\Bigr\}
+
+    with :func:`gauge_cap` ``g``; for ``n < d`` the factor ``d`` is ``n``.
 
     Parameters
     ----------
@@ -264,15 +302,17 @@ def column_rank_cap(n: int, b: int, d: int, T: int, m: int, c: int) -> int:
     8
     """
     _check_cap(n, b, d, T, m, c=c)
-    d = min(d, n)
+    full_d, d = d, min(d, n)
     levels = [min(m, s * b) + c * (T - 1 - s) for s in range(T)]
-    return min(c * min(n, (T - 1) * d), d * min(levels))
+    return min(
+        c * min(n, (T - 1) * d), d * min(levels), gauge_cap(n, b, full_d)
+    )
 
 
 def _check_cap(n, b, d, T, m, **part) -> None:
     check_sizes(n=n, b=b, d=d, T=T, m=m)
     [(name, value)] = part.items()
-    if isinstance(value, bool) or value != int(value) or not 0 <= value <= n:
+    if not is_whole(value) or not 0 <= value <= n:
         raise ValueError(
             f"{name} must be a whole number in [0, {n}], got {value!r}"
         )
@@ -300,6 +340,37 @@ def min_learned_rows(n: int, b: int, d: int, T: int, m: int) -> int | None:
         if row_rank_cap(n, b, d, T, m, k) >= m * d:
             return k
     return None
+
+
+def check_within_ceiling(b: int, T: int, m: int) -> None:
+    r"""Refuse more examples than an allocation of ``W`` alone can match.
+
+    Parameters
+    ----------
+    b, T, m : int
+        Inputs, steps, examples.
+
+    Raises
+    ------
+    ValueError
+        If :math:`m>(T-1)b`: the last input bypasses ``W``, so that every
+        allocation of ``W`` alone is minimal.
+
+    Notes
+    -----
+    For the entry of a sweep, where such sizes are a mistake and not a
+    result. Source: ours (section 2.7 of the reconstruction).
+
+    Examples
+    --------
+    >>> check_within_ceiling(b=2, T=3, m=4)
+    """
+    check_sizes(b=b, T=T, m=m)
+    if m > (T - 1) * b:
+        raise ValueError(
+            f"m must be at most (T - 1) b = {(T - 1) * b}, got {m}: the last "
+            "input bypasses W, so no allocation of W alone can match"
+        )
 
 
 def teacher_map_rank(n: int, b: int, d: int, T: int, rng: Seed) -> int:
@@ -343,3 +414,41 @@ def teacher_map_rank(n: int, b: int, d: int, T: int, rng: Seed) -> int:
             in_W += np.kron(left[i], right[s - 1 - i].T)
         blocks.append(np.hstack([in_B, in_W, in_D]))
     return int(generic_rank(np.vstack(blocks)).rank)
+
+
+def label_rank(n: int, b: int, d: int, T: int, m: int, rng: Seed) -> int:
+    r"""Generic rank of the labels in *all* weights of a linear RNN.
+
+    An allocation has a positive match probability with a teacher of the same
+    architecture exactly if its own rank is this.
+
+    Parameters
+    ----------
+    n, b, d, T, m : int
+        Neurons, inputs, outputs, steps, examples.
+    rng : seed or Generator
+
+    Raises
+    ------
+    ValueError
+        If a size is not positive.
+
+    Notes
+    -----
+    Labels of such a teacher have a density exactly if it is :math:`md`. For
+    :math:`m\ge Tb` it is :func:`teacher_map_rank`. Source: ours.
+
+    Examples
+    --------
+    >>> label_rank(1, 1, 1, 5, 5, 0), label_rank(4, 1, 1, 5, 5, 0)
+    (2, 5)
+    """
+    check_sizes(n=n, b=b, d=d, T=T, m=m)
+    rng = as_generator(rng)
+    net = LinearRNN(*(M[0] for M in sample_lrnn(1, n, b, d, rng)))
+    X = rng.normal(size=(T, b, m))
+    blocks = []
+    for M, part in zip(net, PARTS, strict=True):
+        rows, cols = np.indices(M.shape).reshape(2, -1)
+        blocks.append(lrnn_jacobian(net, X, Allocation(rows, cols), part))
+    return int(generic_rank(np.hstack(blocks)).rank)

@@ -255,3 +255,15 @@ ARGMAX_PEAK = 1e-10
 """Step at which the search for the place of a maximum stops, on [0, 1]. A
 maximum is flat, so that its place is known to about 1e-8 at best; two digits
 more cost a few evaluations and leave the flatness as the only cause."""
+
+CONIC_DEGREE = 1e-10
+"""A coefficient of the resultant of two conics below this fraction of the sum
+of the sizes of its terms is zero, and so are the quadratic coefficients of a
+conic below this fraction of its largest. What structure cancels comes out at
+about 1e-15; what chance cancels to ten digits is rare enough to be counted
+out."""
+
+REAL_ROOT = 1e-6
+"""Imaginary part, relative to one plus the absolute value, below which a root
+of a polynomial with real coefficients counts as real. A simple root is good to
+1e-12; a double one splits by the root of rounding, about 1e-8."""
