@@ -23,4 +23,16 @@ conics
     Two learnable recurrent weights: where two conics meet, exactly.
 pictures
     How an allocation and a match probability are drawn.
+levenberg
+    Levenberg-Marquardt with many starts, batched and compiled.
+levenberg_compiled
+    Its loops.
+quadrics
+    Recurrent allocations as polynomial systems.
+homotopy
+    All complex solutions of small quadratic systems.
+lift
+    The quadratic lift, and matches that it makes linear.
+matching
+    Match probabilities, by the cheapest exact method.
 """

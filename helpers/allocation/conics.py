@@ -53,6 +53,10 @@ def conic_through(values) -> np.ndarray:
     ValueError
         If there are not six finite values.
 
+    Notes
+    -----
+    Source: classical interpolation.
+
     Examples
     --------
     >>> conic_through([0, 1, 1, 1, 1, 2])  # u^2 + v^2

@@ -95,7 +95,7 @@ def quadratic_lm(Q, lin, const, w0, most, tol, rules):
     U, delta = np.zeros((p, p)), np.empty(p)
     for k in range(K):
         stacked = np.ascontiguousarray(Q[k]).reshape(c * p, p)
-        goal = tol * tol * max(_square(const[k]), 1e-300)
+        goal = tol * tol * _square(const[k])
         for s in range(S):
             w = w0[k, s].copy()
             r = _quadratic(w, stacked, lin[k], const[k], J)
@@ -163,7 +163,7 @@ def recurrent_lm(B, W, D, X, Y, rows, cols, w0, most, tol, rules):
         driven = np.empty((T, n, m))
         for t in range(T):
             driven[t] = np.dot(B[k], X[k, t])
-        goal = tol * tol * max(_square(Y[k].reshape(d * m)), 1e-300)
+        goal = tol * tol * _square(Y[k].reshape(d * m))
         now = W[k].copy()
         for s in range(S):
             w = w0[k, s].copy()
@@ -242,7 +242,7 @@ def shallow_lm(B, D, X, Y, rows, cols, kind, slope, w0, most, tol, rules):
     J, J2 = np.empty((d * m, p)), np.empty((d * m, p))
     U, delta = np.zeros((p, p)), np.empty(p)
     for k in range(K):
-        goal = tol * tol * max(_square(Y[k].reshape(d * m)), 1e-300)
+        goal = tol * tol * _square(Y[k].reshape(d * m))
         now = B[k].copy()
         for s in range(S):
             w = w0[k, s].copy()

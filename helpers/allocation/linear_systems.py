@@ -255,6 +255,10 @@ def learned_counts(allocation: Allocation, shape):
     ValueError
         If an entry does not exist or the allocation is a stack.
 
+    Notes
+    -----
+    Source: ours (section 1 of the reconstruction).
+
     Examples
     --------
     >>> learned_counts(Allocation([0, 0], [0, 2]), (2, 3))

@@ -34,6 +34,14 @@ class ShallowReLU(NamedTuple):
 def is_whole(value) -> bool:
     """Whether a value is a finite whole number; truth values are not.
 
+    Parameters
+    ----------
+    value : object
+
+    Notes
+    -----
+    Source: ours.
+
     Examples
     --------
     >>> is_whole(3.0), is_whole(True), is_whole(float("nan"))

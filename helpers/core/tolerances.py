@@ -267,3 +267,42 @@ REAL_ROOT = 1e-6
 """Imaginary part, relative to one plus the absolute value, below which a root
 of a polynomial with real coefficients counts as real. A simple root is good to
 1e-12; a double one splits by the root of rounding, about 1e-8."""
+
+SOLVED_RELATIVE = 1e-10
+"""Relative residual at which an iteration for a match stops: two digits
+below what counts as a match, and far above rounding."""
+
+MATCHED_RELATIVE = 1e-8
+"""Relative residual below which labels count as matched. At critical budget
+successes end below 1e-10 and failures above 2e-3, so the value is not
+delicate; single precision would close the gap."""
+
+STATIONARY_COSINE = 1e-6
+"""Cosine between residual and tangent space below which a nonzero residual
+counts as a local minimum of its norm. Smaller values cost steps and change
+no outcome on random quadratic systems."""
+
+LARGEST_DAMPING = 1e10
+"""Damping beyond which a step no longer moves the weights visibly."""
+
+DAMPING_FLOOR = 1e-12
+"""Added to the damping, for problems whose Jacobian vanishes: a ReLU network
+with all learned neurons silent."""
+
+PATH_NEWTON = 1e-8
+"""Relative size of the last Newton correction at which a point counts as
+being on its path. Newton converges quadratically, so the point is then good
+to rounding; a larger value lets paths jump."""
+
+SMALLEST_STEP = 1e-9
+"""Step, of a path parameter that runs from 0 to 1, below which the path is
+given up: it ends in a singular solution or at a singular point at infinity."""
+
+FINITE_SHARE = 1e-6
+"""Homogenising coordinate of a unit vector below which an end lies at
+infinity. Solutions with entries of a million are still finite; ends at
+infinity come out at 1e-10 or below if they are regular."""
+
+SAME_SOLUTION = 1e-5
+"""Relative distance below which two ends are one solution. Regular solutions
+are polished to 1e-12; this leaves room for badly conditioned ones."""

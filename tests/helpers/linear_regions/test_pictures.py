@@ -1,6 +1,7 @@
 """Diagrams of networks: what is joined, and what is refused."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from helpers.linear_regions.networks import triangle_net_layers
@@ -32,6 +33,24 @@ def test_an_arrow_for_each_weight(ax, depth):
     layers = triangle_net_layers(peaks, "concave")
     width_four_diagram(ax, depth)
     assert arrows(ax) == sum((W != 0).sum() for W, _ in layers)
+
+
+def test_arrows_join_what_the_weights_join(ax):
+    """Between hidden layers; columns are 1.6 and rows 1.1 apart."""
+    width_four_diagram(ax, 4)
+    layers = triangle_net_layers([0.3, 0.4, 0.6, 0.45, 0.7], "concave")
+
+    def place(point):
+        return round(point[0] / 1.6), round(-point[1] / 1.1)
+
+    joined = {
+        (place(text.xyann), place(text.xy))
+        for text in ax.texts
+        if text.get_text() == ""
+    }
+    for k in (1, 2, 3):
+        wanted = {((k, j), (k + 1, i)) for i, j in np.argwhere(layers[k][0])}
+        assert {pair for pair in joined if pair[0][0] == k} == wanted
 
 
 def test_blocks(ax):
