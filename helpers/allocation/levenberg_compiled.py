@@ -84,7 +84,25 @@ def _quadratic(w, Q, lin, const, J):
 
 @njit(cache=True)
 def quadratic_lm(Q, lin, const, w0, most, tol, rules):
-    """Many starts on many quadratic systems; see ``levenberg``."""
+    """Many starts on many quadratic systems.
+
+    Parameters
+    ----------
+    Q, lin, const : ndarray (K, c, p, p), (K, c, p), (K, c)
+    w0 : ndarray (K, S, p)
+    most : int
+    tol : float
+    rules : tuple of six float
+        ``levenberg.RULES``.
+
+    Returns
+    -------
+    w (K, S, p), squared residual (K, S), steps (K, S)
+
+    Notes
+    -----
+    Arrays are contiguous and checked by the caller. Source: ours.
+    """
     K, S, p = w0.shape
     c = lin.shape[1]
     down, up, largest, first, floor, flat = rules
@@ -149,7 +167,27 @@ def _recurrent(W, B, D, driven, Y, rows, cols, J):
 
 @njit(cache=True)
 def recurrent_lm(B, W, D, X, Y, rows, cols, w0, most, tol, rules):
-    """Many starts on many recurrent problems; see ``levenberg``."""
+    """Many starts on many recurrent problems.
+
+    Parameters
+    ----------
+    B, W, D : ndarray (K, n, b), (K, n, n), (K, d, n)
+    X, Y : ndarray (K, T, b, m), (K, d, m)
+    rows, cols : ndarray of int (K, p)
+    w0 : ndarray (K, S, p)
+    most : int
+    tol : float
+    rules : tuple of six float
+        ``levenberg.RULES``.
+
+    Returns
+    -------
+    w (K, S, p), squared residual (K, S), steps (K, S)
+
+    Notes
+    -----
+    Arrays are contiguous and checked by the caller. Source: ours.
+    """
     K, S, p = w0.shape
     n = W.shape[1]
     T, m, d = X.shape[1], X.shape[3], D.shape[1]
@@ -232,7 +270,31 @@ def _shallow(B, D, X, Y, rows, cols, kind, slope, J):
 
 @njit(cache=True)
 def shallow_lm(B, D, X, Y, rows, cols, kind, slope, w0, most, tol, rules):
-    """Many starts on many shallow problems; see ``levenberg``."""
+    """Many starts on many shallow problems.
+
+    Parameters
+    ----------
+    B, D : ndarray (K, n, b), (K, d, n)
+    X, Y : ndarray (K, b, m), (K, d, m)
+    rows, cols : ndarray of int (K, p)
+    kind : int
+        0 ReLU, 1 leaky, 2 tanh, 3 identity.
+    slope : float
+        On the negative side.
+    w0 : ndarray (K, S, p)
+    most : int
+    tol : float
+    rules : tuple of six float
+        ``levenberg.RULES``.
+
+    Returns
+    -------
+    w (K, S, p), squared residual (K, S), steps (K, S)
+
+    Notes
+    -----
+    Arrays are contiguous and checked by the caller. Source: ours.
+    """
     K, S, p = w0.shape
     d, m = Y.shape[1], Y.shape[2]
     down, up, largest, first, floor, flat = rules
