@@ -25,7 +25,7 @@ from helpers.allocation.matching import (
     Problems,
     recurrent_problems,
 )
-from helpers.allocation.networks import LinearRNN, is_whole
+from helpers.allocation.networks import LinearRNN, check_sizes, is_whole
 from helpers.allocation.quadrics import lrnn_quadrics
 from helpers.allocation.ranks import check_within_ceiling, generic_rank
 from helpers.core.randomness import spawn
@@ -182,6 +182,7 @@ def match_point(
     >>> match_point(8, 2, 2, 3, 2, p=9, k=1, trials=5, seed=0)["fits"]
     0
     """
+    check_sizes(n=n, d=d)
     check_within_ceiling(b, T, m)
     for name, value in (("trials", trials), ("starts", starts)):
         if not is_whole(value) or value < 1:
