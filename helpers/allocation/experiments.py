@@ -150,7 +150,7 @@ def match_point(
     -------
     dict
         ``fits``: whether there is room for the weights, and if not,
-        ``trials`` and all counts are 0 and mean nothing. ``rank_full`` and
+        ``drawn`` and all counts are 0 and mean nothing. ``rank_full`` and
         ``hits``: draws with a full rank, and matched by the optimiser, which
         is a lower bound. ``after``: hits after 1, 2, ... starts. ``method``:
         the exact method, or empty. ``exact_hits``: matches that exist by
@@ -230,7 +230,7 @@ def match_point(
 def _row(fits: int, full, first, starts: int) -> dict:
     return {
         "fits": fits,
-        "trials": first.size,
+        "drawn": first.size,
         "rank_full": int(full.sum()),
         "hits": int((first > 0).sum()),
         "after": [

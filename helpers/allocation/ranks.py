@@ -238,9 +238,9 @@ def row_rank_cap(n: int, b: int, d: int, T: int, m: int, k: int) -> int:
 
     .. math::
         \min\Bigl\{k\min(n,(T-1)b),\ \sum_{s=1}^{T-1}(r_s-r_{s-1})
-        \min\bigl(d, n, k(T-s)\bigr),\ g\Bigr\},\quad r_s=\min(m,sb),
+        \min\bigl(d, n, k(T-s)\bigr),\ g\Bigr\}
 
-    with :func:`gauge_cap` ``g``.
+    with :math:`r_s=\min(m,sb)` and :func:`gauge_cap` ``g``.
 
     Parameters
     ----------

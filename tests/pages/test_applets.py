@@ -70,7 +70,9 @@ def test_a_doubled_second_scale_loses_a_piece(visit):
 def test_a_dot_can_be_dragged_and_an_arrow_key_moves_a_slider(visit):
     tab = visit.tab
     before = report(visit)[2]
-    dot = tab.locator(f"{FIGURE} circle").first.bounding_box()
+    circle = tab.locator(f"{FIGURE} circle").first
+    circle.scroll_into_view_if_needed()
+    dot = circle.bounding_box()
     x, y = dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2
     tab.mouse.move(x, y)
     tab.mouse.down()

@@ -17,7 +17,7 @@ from helpers.allocation.matching import recurrent_problems
 from helpers.allocation.ranks import min_learned_rows, row_rank_cap
 
 SMALL = dict(n=8, b=2, d=2, T=3, m=2, p=4)
-COUNTS = ("trials", "rank_full", "hits", "exact_hits", "missed", "unsound")
+COUNTS = ("drawn", "rank_full", "hits", "exact_hits", "missed", "unsound")
 
 
 def test_first_hits_agree_with_all_starts_at_once():
@@ -74,7 +74,7 @@ def test_no_room_is_not_probability_zero():
     row = match_point(8, 2, 2, 3, 2, p=9, k=1, trials=10, seed=0)
     assert row["fits"] == 0 and all(row[c] == 0 for c in COUNTS)
     zero = match_point(12, 3, 3, 3, 3, p=9, k=1, trials=10, seed=0)
-    assert zero["fits"] == 1 and zero["trials"] == 10 and zero["hits"] == 0
+    assert zero["fits"] == 1 and zero["drawn"] == 10 and zero["hits"] == 0
 
 
 def test_too_few_weights_never_match_and_spare_ones_do():
