@@ -35,4 +35,6 @@ lift
     The quadratic lift, and matches that it makes linear.
 matching
     Match probabilities, by the cheapest exact method.
+experiments
+    Points of recurrent match curves, for stored sweeps.
 """
