@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+pytest.importorskip("torch", reason="torch is an optional extra")
 
 from helpers.core.statistics import (  # noqa: E402
     bootstrap_interval,

@@ -38,7 +38,7 @@ def test_shapes_and_streams(kind):
 
 def test_default_is_what_torch_does():
     """Range and second moment of torch's own layers."""
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is an optional extra")
     W, b = init_params("default", (7, 40), 100, 0)[0]
     torch.manual_seed(0)
     theirs = [torch.nn.Linear(7, 40) for _ in range(100)]

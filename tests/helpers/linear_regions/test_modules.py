@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is an optional extra")
 
 from helpers.linear_regions.modules import (  # noqa: E402
     BlockNet,

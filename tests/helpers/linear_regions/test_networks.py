@@ -104,7 +104,7 @@ def test_vee_continues_straight_outside():
     net = vee_net_layers([0.5] * 11)
     y = relu_forward(net, [1.0, 1.5, 2.0, 3.0]).ravel()
     slope = np.diff(y) / [0.5, 0.5, 1.0]
-    np.testing.assert_allclose(slope, 2 - 2.0**-9, atol=1e-3)
+    np.testing.assert_allclose(slope, 2 - 2.0**-9, atol=1e-12)
     assert np.ptp(slope) < 1e-12
 
 

@@ -204,6 +204,7 @@ def test_fold_asymmetry_by_hand():
         (lambda: recover_peaks(lambda x: x / 2, 1, "convex"), "from 0 to 1"),
     ],
 )
+# one of the functions that must be refused divides by zero
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):

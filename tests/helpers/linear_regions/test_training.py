@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is an optional extra")
 
 from helpers.linear_regions.cells import wave_cells  # noqa: E402
 from helpers.linear_regions.initialisations import (  # noqa: E402
