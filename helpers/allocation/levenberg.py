@@ -46,6 +46,8 @@ RULES = (DOWN, UP, LARGEST_DAMPING, FIRST, DAMPING_FLOOR, STATIONARY_COSINE)
 SCALES = (0.1, 0.25, 1.0, 3.0, 10.0, 30.0)
 """Start scales that are cycled: solutions have heavy-tailed norms, and wide
 starts find many that narrow ones miss."""
+MOST_COMPILED = 200
+"""Unknowns beyond which LAPACK in NumPy beats the compiled loops."""
 ACTIVATIONS = {"relu": 0, "leaky": 1, "tanh": 2, "linear": 3}
 
 
@@ -192,10 +194,12 @@ def _check_loop(most, tol) -> None:
         raise ValueError(f"tol must lie in (0, 1), got {tol}")
 
 
-def _use_compiled(compiled) -> bool:
+def _use_compiled(compiled, p: int) -> bool:
     if compiled and not levenberg_compiled.AVAILABLE:
         raise ValueError("compiled must be None or False without numba")
-    return levenberg_compiled.AVAILABLE if compiled is None else compiled
+    if compiled is None:
+        return levenberg_compiled.AVAILABLE and p <= MOST_COMPILED
+    return compiled
 
 
 def _start_by_start(residual_jac, starts, size, most, tol) -> Solved:
@@ -242,7 +246,8 @@ def solve_quadratics(
     most, tol
         As :func:`levenberg_marquardt`.
     compiled : bool, optional
-        By default if numba is installed.
+        By default if numba is installed and there are at most
+        ``MOST_COMPILED`` unknowns.
 
     Returns
     -------
@@ -287,7 +292,7 @@ def solve_quadratics(
     K, _, p = linear.shape
     starts = _starts(starts, K, p)
     _check_loop(most, tol)
-    if _use_compiled(compiled):
+    if _use_compiled(compiled, starts.shape[2]):
         w, f, steps = levenberg_compiled.quadratic_lm(
             Q, linear, constant, starts, most, tol, RULES
         )
@@ -366,7 +371,7 @@ def solve_recurrent(
     Y, rows, cols, size = _labels(Y, K, allocation, (n, n))
     starts = _starts(starts, K, rows.shape[1])
     _check_loop(most, tol)
-    if _use_compiled(compiled):
+    if _use_compiled(compiled, starts.shape[2]):
         arrays = (net.B, net.W, net.D, X, Y)
         w, f, steps = levenberg_compiled.recurrent_lm(
             *map(np.ascontiguousarray, arrays),
@@ -445,7 +450,7 @@ def solve_shallow(
     starts = _starts(starts, K, rows.shape[1])
     _check_loop(most, tol)
     kind, leak = ACTIVATIONS[activation], slope * (activation == "leaky")
-    if _use_compiled(compiled):
+    if _use_compiled(compiled, starts.shape[2]):
         w, f, steps = levenberg_compiled.shallow_lm(
             *map(np.ascontiguousarray, (B, D, X, Y)),
             rows, cols, kind, leak, starts, most, tol, RULES,

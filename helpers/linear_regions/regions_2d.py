@@ -603,7 +603,7 @@ def _run_compiled(P, layers, slope, tol, most):
         bound, *mesh = regions_2d_compiled.subdivide(
             P, Z, limit, start, loops, ends, most
         )
-        if not mesh:
+        if bound > most:
             raise _too_many(bound, most, depth)
         P, Z, start, loops, ends, cells, parent, bits = mesh
         used = -(-len(b) // 8)

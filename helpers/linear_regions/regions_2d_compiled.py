@@ -330,13 +330,15 @@ def _cells(
     return f
 
 
+@njit(cache=True)
 def _roomy(array, used, size):
     """An array with room for ``size`` rows; the first ``used`` are kept."""
-    bigger = np.empty((size, *array.shape[1:]), dtype=array.dtype)
+    bigger = np.empty((size,) + array.shape[1:], array.dtype)  # noqa: RUF005
     bigger[:used] = array[:used]
     return bigger
 
 
+@njit(cache=True)
 def subdivide(P0, Z0, limit, start, loops, ends0, most):
     """Cut every cell of a mesh by every neuron of a layer.
 
@@ -359,8 +361,8 @@ def subdivide(P0, Z0, limit, start, loops, ends0, most):
     -------
     tuple
         ``bound, P, Z, start, loops, ends, faces, parent, bits``; with
-        ``bound > most`` nothing was done. ``bits`` holds the neurons that
-        are positive on a cell.
+        ``bound > most`` nothing was done and all arrays are empty. ``bits``
+        holds the neurons that are positive on a cell.
 
     Raises
     ------
@@ -383,93 +385,73 @@ def subdivide(P0, Z0, limit, start, loops, ends0, most):
     (6, 7, 2)
     """
     V, n = Z0.shape
-    E = len(ends0)
+    E, cells0 = len(ends0), len(start) - 1
     words = (n + 63) // 64
-    signs = np.empty((2, V, words), dtype=np.uint64)
-    _signs(Z0, limit, *signs)
-    lines = np.empty(len(start) - 1, dtype=np.int64)
-    _lines(start, loops, *signs, lines)
-    inner = lines * (lines - 1) // 2
-    bound = int((1 + lines + inner).sum())
+    pos = np.empty((V, words), np.uint64)
+    neg = np.empty((V, words), np.uint64)
+    _signs(Z0, limit, pos, neg)
+    lines = np.empty(cells0, np.int64)
+    _lines(start, loops, pos, neg, lines)
+    cuts, inner, deepest = 0, 0, 0
+    for k in lines:
+        cuts += 2 * k
+        inner += k * (k - 1) // 2
+        deepest = max(deepest, k)
+    bound = cells0 + cuts // 2 + inner
     if bound > most:
-        return (bound,)
+        none = np.empty((0, 2), np.int32)
+        return (
+            bound, P0[:0], Z0[:0], np.zeros(1, np.int64), none, none, none,
+            np.empty(0, np.int32), pos[:0],
+        )  # fmt: skip
     # a chord meets two edges, and at most one more belongs to it alone
-    cuts = int(lines.sum()) * 2
-    room = V + cuts + min(int(inner.sum()), 2 * V + 4 * n)
+    room = V + cuts + min(inner, 2 * V + 4 * n)
     P, Z = _roomy(P0, V, room), _roomy(Z0, V, room)
-    pos, neg = _roomy(signs[0], V, room), _roomy(signs[1], V, room)
+    pos, neg = _roomy(pos, V, room), _roomy(neg, V, room)
     ends = _roomy(ends0, E, E + 2 * room)
-    chain = np.empty((E, 3), dtype=np.int32)
-    where, which = np.empty(n), np.empty(n, dtype=np.int64)
+    chain = np.empty((E, 3), np.int32)
+    where, which = np.empty(n), np.empty(n, np.int64)
     nv, ne = _edges(E, ends, P, Z, pos, neg, limit, chain, where, which, V)
-    F = len(lines) + cuts
-    faces = np.full((len(ends), 2), -1, dtype=np.int32)
-    out = np.empty((2 * len(ends), 2), dtype=np.int32)
-    out_start = np.zeros(F + 1, dtype=np.int64)
-    parent = np.empty(F, dtype=np.int32)
-    bits = np.empty((F, words), dtype=np.uint64)
-    deepest = int(lines.max()) + 2
-    stack = np.empty((4 * n + 64, 2), dtype=np.int32)
-    ring, bottom = np.empty_like(stack), np.empty(deepest, dtype=np.int64)
-    some = np.empty(words, dtype=np.uint64)
+    faces = np.full((len(ends), 2), -1, np.int32)
+    out = np.empty((2 * len(ends), 2), np.int32)
+    F = cells0 + cuts
+    out_start = np.zeros(F + 1, np.int64)
+    parent = np.empty(F, np.int32)
+    bits = np.empty((F, words), np.uint64)
+    stack = np.empty((4 * n + 64, 2), np.int32)
+    ring, bottom = np.empty_like(stack), np.empty(deepest + 2, np.int64)
+    some = np.empty(words, np.uint64)
     state = np.array([nv, ne, 0, 0])
     f = 0
     while True:
         f = _cells(
-            f,
-            state,
-            start,
-            loops,
-            ends0,
-            chain,
-            lines,
-            P,
-            Z,
-            pos,
-            neg,
-            limit,
-            ends,
-            faces,
-            out,
-            out_start,
-            parent,
-            bits,
-            stack,
-            ring,
-            bottom,
-            some,
-            where,
-            which,
-        )
-        nv, ne, nf, nl = state.tolist()
-        if f == len(lines):
+            f, state, start, loops, ends0, chain, lines, P, Z, pos, neg,
+            limit, ends, faces, out, out_start, parent, bits, stack, ring,
+            bottom, some, where, which,
+        )  # fmt: skip
+        nv, ne, nf, nl = state
+        if f == cells0:
             break
-        k, crossings = int(lines[f]), int(inner[f])
+        k = lines[f]
+        crossings = k * (k - 1) // 2
         room = 2 * nv + crossings
         P, Z = _roomy(P, nv, room), _roomy(Z, nv, room)
         pos, neg = _roomy(pos, nv, room), _roomy(neg, nv, room)
         more = 2 * ne + k + 2 * crossings
-        ends = _roomy(ends, ne, more)
-        old, faces = faces, np.full((more, 2), -1, dtype=np.int32)
-        faces[:ne] = old[:ne]
-        here = loops[start[f] : start[f + 1], 1]
-        size = int((1 + chain[here, 2]).sum())
+        ends, faces = _roomy(ends, ne, more), _roomy(faces, ne, more)
+        faces[ne:] = -1
+        size = 0
+        for i in range(start[f], start[f + 1]):
+            size += 1 + chain[loops[i, 1], 2]
         entries = size + 2 * (k + 2 * crossings)
         out = _roomy(out, nl, 2 * nl + entries)
         room = 2 * nf + 2 + k + crossings
         out_start = _roomy(out_start, nf + 1, room)
         parent, bits = _roomy(parent, nf, room), _roomy(bits, nf, room)
         if entries > len(stack):
-            stack = np.empty((entries, 2), dtype=np.int32)
+            stack = np.empty((entries, 2), np.int32)
             ring = np.empty_like(stack)
     return (
-        bound,
-        P[:nv],
-        Z[:nv],
-        out_start[: nf + 1],
-        out[:nl],
-        ends[:ne],
-        faces[:ne],
-        parent[:nf],
-        bits[:nf],
-    )
+        bound, P[:nv], Z[:nv], out_start[: nf + 1], out[:nl], ends[:ne],
+        faces[:ne], parent[:nf], bits[:nf],
+    )  # fmt: skip

@@ -310,7 +310,8 @@ def test_plain_python_runs_the_compiled_route(monkeypatch):
         pytest.skip("numba is not installed")
     layers = he_network([2, 5, 5, 1], 0)
     before = regions_2d(layers, compiled=True)
-    for name in ("_lowest", "_cut", "_signs", "_lines", "_edges", "_cells"):
+    parts = ("_lowest", "_cut", "_signs", "_lines", "_edges", "_cells")
+    for name in (*parts, "_roomy", "subdivide"):
         compiled = getattr(regions_2d_compiled, name)
         monkeypatch.setattr(regions_2d_compiled, name, compiled.py_func)
     with np.errstate(over="ignore"):  # words wrap around, as they should
