@@ -272,6 +272,43 @@ def row_rank_cap(n: int, b: int, d: int, T: int, m: int, k: int) -> int:
     return min(k * min(n, (T - 1) * b), flags, gauge_cap(n, b, full_d))
 
 
+def redundant_row_cap(n: int, b: int, d: int, T: int, m: int, k: int) -> int:
+    r"""A second bound on ``k`` whole rows, where inputs become redundant.
+
+    .. math:: k(T-1)b-f\max\bigl(0,\ k-(T-2)(\bar d-k)\bigr)
+
+    with :math:`f=(T-1)b-m` and :math:`\bar d=\min(d,n)`, where
+    :math:`(T-2)b<m<(T-1)b` and :math:`k\le\bar d`; elsewhere
+    :math:`k(T-1)b`, which is no news.
+
+    Parameters
+    ----------
+    n, b, d, T, m, k : int
+        As :func:`row_rank_cap`.
+
+    Raises
+    ------
+    ValueError
+        If a size is out of range.
+
+    Notes
+    -----
+    Source: ours; it is not in the reconstruction.
+
+    Examples
+    --------
+    >>> row_rank_cap(12, 2, 4, 4, 5, 3), redundant_row_cap(12, 2, 4, 4, 5, 3)
+    (18, 17)
+    """
+    _check_cap(n, b, d, T, m, k=k)
+    reach = min(d, n)
+    free = (T - 1) * b - m
+    lost = k - (T - 2) * (reach - k)
+    if 0 < free < b and k <= reach and lost > 0:
+        return k * (T - 1) * b - free * lost
+    return k * (T - 1) * b
+
+
 def column_rank_cap(n: int, b: int, d: int, T: int, m: int, c: int) -> int:
     r"""An upper bound on the rank of ``c`` whole columns of ``W``.
 

@@ -27,6 +27,7 @@ from helpers.allocation.ranks import (
     min_learned_rows,
     rank_modp,
     recurrent_rank_modp,
+    redundant_row_cap,
     row_rank_cap,
     teacher_map_rank,
 )
@@ -155,6 +156,34 @@ def test_figures_of_the_reconstruction():
     # short rows: 3, not m min(d, k (T - 1)) = 12
     assert row_rank_cap(3, 4, 6, 4, 4, 1) == 3
     assert recurrent_rank_modp(3, 4, 6, 4, 4, whole(0, [1], 3), 0) == 3
+
+
+@given(st.integers(1, 8), st.integers(1, 4), st.integers(1, 6),
+       st.integers(2, 5), st.integers(0, 9), st.integers(0, 8), SEEDS)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_redundant_inputs_cost_rank(n, b, d, T, m, k, seed):
+    """Never exceeded, at the counts of examples where it says something."""
+    m, k = max(1, (T - 2) * b + m % (b + 1)), min(k, n)
+    sizes = n, b, d, T, m
+    rank = recurrent_rank_modp(*sizes, whole(0, range(k), n), seed)
+    assert rank <= redundant_row_cap(*sizes, k)
+
+
+def test_redundant_inputs_explain_what_flags_do_not():
+    """Wherever it is below the other caps it is the rank."""
+    lower = 0
+    for b, d, T in np.ndindex(3, 4, 2):
+        b, d, T = b + 2, d + 3, T + 2
+        n = (T - 1) * max(b, d)
+        for m in range((T - 2) * b + 1, (T - 1) * b):
+            for k in range(1, d + 1):
+                caps = [cap(n, b, d, T, m, k)
+                        for cap in (row_rank_cap, redundant_row_cap)]  # fmt: skip
+                if caps[1] < caps[0]:
+                    lower += 1
+                    A = whole(0, range(k), n)
+                    assert recurrent_rank_modp(n, b, d, T, m, A, 0) == caps[1]
+    assert lower > 20
 
 
 def test_the_gauge_cap_bites_and_is_attained():
