@@ -21,6 +21,11 @@ from helpers.allocation.allocations import (
 from helpers.allocation.homotopy import count_solutions
 from helpers.allocation.jacobians import lrnn_jacobian
 from helpers.allocation.levenberg import draw_starts, solve_recurrent
+from helpers.allocation.linear_systems import (
+    affine_residual,
+    decoder_system,
+    encoder_system,
+)
 from helpers.allocation.networks import (
     LinearRNN,
     check_sizes,
@@ -36,9 +41,10 @@ from helpers.allocation.quadrics import (
 from helpers.allocation.ranks import generic_rank
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.statistics import wilson_interval
-from helpers.core.tolerances import ROUNDING
+from helpers.core.tolerances import MATCHED_RELATIVE, ROUNDING
 
 LARGEST_EXACT = 6
+AFFINE = {"encoder": encoder_system, "decoder": decoder_system}
 
 
 class Problems(NamedTuple):
@@ -125,8 +131,9 @@ def match_probability(
     rng: Seed,
     starts: int = 24,
     exact_only: bool = False,
+    part: str = "recurrent",
 ) -> MatchResult:
-    r"""How often entries of ``W`` can be chosen to match.
+    r"""How often entries of one matrix can be chosen to match.
 
     Parameters
     ----------
@@ -140,6 +147,8 @@ def match_probability(
         For Levenberg-Marquardt, if it comes to that.
     exact_only : bool
         Raise instead of falling back on the optimiser.
+    part : {"recurrent", "encoder", "decoder"}
+        The matrix that the entries belong to: ``W``, ``B`` or ``D``.
 
     Returns
     -------
@@ -148,12 +157,14 @@ def match_probability(
     Raises
     ------
     ValueError
-        If shapes do not fit, or no exact method applies and one was asked
-        for.
+        If shapes do not fit, ``part`` is unknown, or no exact method applies
+        and one was asked for.
 
     Notes
     -----
-    Draws with a rank-deficient Jacobian do not match, with probability one,
+    Encoder and decoder are linear: least squares decide each draw, and
+    ``rank_full`` counts draws whose rank is ``d min(m, T b)``. For ``W``,
+    draws with a rank-deficient Jacobian do not match, with probability one,
     if the labels have a density. Beyond ``m = (T - 1) b`` every recurrent
     allocation is such. Source: ours (section 5 of the reconstruction).
 
@@ -165,6 +176,12 @@ def match_probability(
     (1.0, True, 'polynomial')
     """
     net, X, Y = problems
+    if part in AFFINE:
+        return _affine(AFFINE[part](net, X, Y, allocation), X)
+    if part != "recurrent":
+        raise ValueError(
+            f"part must be recurrent, encoder or decoder, got {part!r}"
+        )
     K, n = net.W.shape[0], net.W.shape[-1]
     rows, cols = check_allocation(allocation, (n, n))
     rows, cols = (
@@ -257,6 +274,14 @@ def recurrent_counts(
     return RecurrentCounts(
         counts.complex, counts.real, hits / K, float(low), float(high)
     )
+
+
+def _affine(system, X) -> MatchResult:
+    T, b, m = X.shape[-3:]
+    d = system.r.shape[-1] // m
+    full = generic_rank(system.M).rank == d * min(m, T * b)
+    matched = affine_residual(system) < MATCHED_RELATIVE
+    return _result(matched, full, True, "linear")
 
 
 def _moved(net, allocation, rng) -> LinearRNN:

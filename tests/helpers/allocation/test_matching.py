@@ -146,3 +146,37 @@ def test_self_connections_keep_all_paths():
         recurrent_counts(
             lambda r: diagonal_allocation(8, 1, r), 4, 8, 3, 2, 1, 4
         )
+
+
+def test_decoder_and_encoder_know_only_zero_and_one():
+    """The lists of section 2.4 and 2.5, and free labels beyond T b."""
+    rows = np.array([0, 1, 2])
+    for counts, m, wanted in (
+        ((5, 5, 5), 5, 1),
+        ((4, 6, 5), 5, 0),
+        ((8, 8, 8), 11, 1),
+        ((12, 12, 7), 11, 0),
+    ):
+        A = Allocation(
+            np.repeat(rows, counts),
+            np.concatenate([np.arange(q) for q in counts]),
+        )
+        problems = recurrent_problems(40, 12, 2, 3, 4, m, 0)
+        found = match_probability(problems, A, 0, part="decoder")
+        assert (found.mp, found.rank_full, found.exact) == (
+            wanted,
+            wanted,
+            True,
+        )
+        free = recurrent_problems(40, 12, 2, 3, 4, m, 0, labels="random")
+        found = match_probability(free, A, 0, part="decoder")
+        assert found.mp == wanted * (m <= 8)
+    for counts, wanted in (((4, 4, 4), 1), ((6, 6, 0), 1), ((7, 5, 0), 0)):
+        A = Allocation(
+            np.concatenate([np.arange(q) for q in counts]),
+            np.repeat(rows, counts),
+        )
+        problems = recurrent_problems(40, 12, 3, 2, 3, 6, 1)
+        assert match_probability(problems, A, 0, part="encoder").mp == wanted
+    with pytest.raises(ValueError, match="part"):
+        match_probability(problems, A, 0, part="input")
