@@ -24,6 +24,8 @@ from helpers.core.tolerances import (
 )
 
 LARGEST_SYSTEM = 10
+UNITS = (1e2, 1e4)
+"""Units of the unknowns in further tries."""
 
 
 class Endpoints(NamedTuple):
@@ -219,7 +221,8 @@ def count_solutions(Q, rng: Seed) -> SolutionCounts:
     -------
     SolutionCounts
         Ends with a vanishing homogenising variable are at infinity; ends that
-        agree are one solution.
+        agree are one solution. Systems that lost a path and have no real
+        solution are tried again, with unknowns measured in ``UNITS``: what is lost is often a finite solution that is large.
 
     Raises
     ------
@@ -239,34 +242,59 @@ def count_solutions(Q, rng: Seed) -> SolutionCounts:
     >>> counts.complex.tolist(), counts.real.tolist()
     ([2, 2], [2, 0])
     """
-    Q = _forms(Q)
-    z, failed = total_degree_homotopy(Q, rng)
-    finite = (np.abs(z[..., 0]) > FINITE_SHARE) & ~failed
-    totals, reals = [], []
-    for forms, ends, keep in zip(Q, z, finite, strict=True):
-        w = _polish(forms, ends[keep])
-        distinct = []
-        for one in w:
-            size = 1 + np.abs(one).max()
-            if all(
-                np.abs(one - other).max() > SAME_SOLUTION * size
-                for other in distinct
-            ):
-                distinct.append(one)
-        totals.append(len(distinct))
-        reals.append(
-            sum(
-                np.abs(one.imag).max() <= REAL_ROOT * (1 + np.abs(one).max())
-                for one in distinct
-            )
-        )
+    Q, rng = _forms(Q), as_generator(rng)
+    found, lost = _distinct_ends(Q, rng)
+    for unit in UNITS:
+        again = np.flatnonzero(lost & (_real(found) == 0))
+        if not again.size:
+            break
+        wide = np.r_[1.0, np.full(Q.shape[1], unit)]
+        scaled = Q[again] * wide[:, None] * wide
+        more, lost[again] = _distinct_ends(scaled, rng)
+        for i, ends in zip(again, more, strict=True):
+            found[i] = _without_copies(found[i] + [unit * w for w in ends])
     return SolutionCounts(
-        np.array(totals), np.array(reals), failed.any(axis=1)
+        np.array([len(ends) for ends in found]), _real(found), lost
     )
 
 
-def _polish(forms, ends) -> np.ndarray:
-    """Affine Newton from the ends of paths; ``(P, N)``."""
+def _distinct_ends(Q, rng) -> tuple[list, np.ndarray]:
+    """Finite ends of each system, and whether a path was lost."""
+    z, failed = total_degree_homotopy(Q, rng)
+    finite = (np.abs(z[..., 0]) > FINITE_SHARE) & ~failed
+    ends = [
+        _without_copies(_polish(*one, keep))
+        for *one, keep in zip(Q, z, finite, strict=True)
+    ]
+    return ends, failed.any(axis=1)
+
+
+def _without_copies(ends) -> list:
+    kept: list = []
+    for one in ends:
+        size = 1 + np.abs(one).max()
+        if all(
+            np.abs(one - other).max() > SAME_SOLUTION * size for other in kept
+        ):
+            kept.append(one)
+    return kept
+
+
+def _real(found) -> np.ndarray:
+    return np.array(
+        [
+            sum(
+                np.abs(w.imag).max() <= REAL_ROOT * (1 + np.abs(w).max())
+                for w in ends
+            )
+            for ends in found
+        ]
+    )
+
+
+def _polish(forms, ends, keep) -> np.ndarray:
+    """Affine Newton from the kept ends of paths; ``(P, N)``."""
+    ends = ends[keep]
     w = ends[:, 1:] / ends[:, :1]
     for _ in range(3):
         z = np.concatenate([np.ones((len(w), 1)), w], axis=1)

@@ -247,7 +247,7 @@ def recurrent_counts(
 
     Notes
     -----
-    Exact up to about one lost path in a hundred. Source: ours (section 2.11
+    Exact up to lost paths, about one draw in two hundred. Source: ours (2.11
     of the reconstruction).
 
     Examples

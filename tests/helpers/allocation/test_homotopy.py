@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from helpers.allocation import homotopy
+from helpers.allocation.allocations import row_allocation, stack_allocations
 from helpers.allocation.homotopy import (
     count_solutions,
     total_degree_homotopy,
 )
-from helpers.allocation.quadrics import kostlan_quadrics
+from helpers.allocation.matching import recurrent_problems
+from helpers.allocation.quadrics import kostlan_quadrics, lrnn_quadrics
 
 
 def system(*polynomials):
@@ -104,3 +107,19 @@ def test_conics_against_the_resultant():
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_second_try_finds_large_solutions(monkeypatch):
+    """One row at T = 3 and d = 2 always matches, often far away."""
+    problems = recurrent_problems(120, 12, 2, 2, 3, 2, 0)
+    rows = stack_allocations(
+        row_allocation((12, 12), 1, 4, s) for s in range(120)
+    )
+    forms = lrnn_quadrics(*problems, rows).homogeneous()
+    twice = count_solutions(forms, 0)
+    monkeypatch.setattr(homotopy, "UNITS", ())
+    once = count_solutions(forms, 0)
+    assert (twice.real >= once.real).all()
+    assert twice.complex.max() == 1, "no copies of the same solution"
+    found = [(counts.real == 1).sum() for counts in (once, twice)]
+    assert found[0] + 1 < found[1] >= 117, found
