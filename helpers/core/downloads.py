@@ -1,7 +1,8 @@
 """Data sets that have to be fetched, for readers with a network.
 
-Nothing in the book calls this module; the data the book needs are in
-:mod:`helpers.core.data`. Each loader works in three steps: use the file in
+Building the book never needs this module; the data that it needs are in
+:mod:`helpers.core.data`, and a chapter fetches others only if a reader asks
+for it. Each loader works in three steps: use the file in
 ``folder`` if it is there and intact, else fetch it, verify it, and only then
 put it in place. A download that is interrupted, truncated or altered leaves
 nothing behind.

@@ -289,6 +289,11 @@ DAMPING_FLOOR = 1e-12
 """Added to the damping, for problems whose Jacobian vanishes: a ReLU network
 with all learned neurons silent."""
 
+RIDGE_RELATIVE = 4e-15
+"""Least damping of a normal matrix, in units of its trace: about 16 roundings,
+so that elimination does not meet a pivot of zero where weights are
+redundant."""
+
 PATH_NEWTON = 1e-8
 """Relative size of the last Newton correction at which a point counts as
 being on its path. Newton converges quadratically, so the point is then good
@@ -306,3 +311,23 @@ infinity come out at 1e-10 or below if they are regular."""
 SAME_SOLUTION = 1e-5
 """Relative distance below which two ends are one solution. Regular solutions
 are polished to 1e-12; this leaves room for badly conditioned ones."""
+
+NEAR_REAL = 1e-3
+"""Imaginary part, relative to one plus the absolute value, below which the end
+of a path is offered as a start for real iteration. Generous: what is kept is
+decided by where the iteration ends."""
+
+QUASI_NEWTON_FLAT = 1e-14
+"""Largest entry of the gradient of a squared relative residual at which BFGS
+stops. At a match to 1e-8 the gradient is about that times the norm of the
+Jacobian; a value far below leaves the decision to the residual."""
+
+STALLED_RATE = 1e-12
+"""Factor by which a searched learning rate may fall before its start counts
+as stalled: rounding then hides the decrease that is looked for."""
+
+NEAR_MATCH = 1e-7
+"""Displacement from a match, relative to one plus its largest entry, at which
+the rate of descent is that of the linearised system: the curvature changes it
+by about this fraction of the condition number, and the residual is still far
+above rounding."""
