@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from helpers.allocation.networks import check_finite
+from helpers.core.linalg import solve_each
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import (
     FINITE_SHARE,
@@ -101,21 +102,7 @@ class _Paths:
         squares, forms = self.parts(z, k)
         still = np.zeros((len(z), 1))
         moved = np.concatenate([forms - squares, still], axis=1)
-        return -_solve(self.jacobian(z, t, k), moved)
-
-
-def _solve(A, b):
-    """Batched solve; a singular matrix gives NaN for its path alone."""
-    try:
-        return np.linalg.solve(A, b[..., None])[..., 0]
-    except np.linalg.LinAlgError:
-        out = np.full(b.shape, np.nan, dtype=complex)
-        for p in range(len(b)):
-            try:
-                out[p] = np.linalg.solve(A[p], b[p])
-            except np.linalg.LinAlgError:
-                continue
-        return out
+        return -solve_each(self.jacobian(z, t, k), moved)
 
 
 def total_degree_homotopy(Q, rng: Seed, first: float = 0.05) -> Endpoints:
@@ -200,7 +187,7 @@ def _advance(paths, z, t, h, k):
         moved = z + whole * (a + 2 * b + 2 * c + d) / 6
         for _ in range(3):
             J = paths.jacobian(moved, t + h, k)
-            change = _solve(J, paths.value(moved, t + h, k))
+            change = solve_each(J, paths.value(moved, t + h, k))
             moved = moved - change
         small = np.linalg.norm(change, axis=1) <= PATH_NEWTON * np.linalg.norm(
             moved, axis=1
@@ -300,6 +287,6 @@ def _polish(forms, ends, keep) -> np.ndarray:
         z = np.concatenate([np.ones((len(w), 1)), w], axis=1)
         half = np.einsum("nij,pj->pni", forms, z)
         value = np.einsum("pni,pi->pn", half, z)
-        change = _solve(2 * half[:, :, 1:], value)
+        change = solve_each(2 * half[:, :, 1:], value)
         w = np.where(np.isfinite(change), w - change, w)
     return w

@@ -32,6 +32,7 @@ from helpers.allocation.networks import (
     lrnn_forward,
     relu_forward,
 )
+from helpers.core.linalg import solve_each
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import (
     DAMPING_FLOOR,
@@ -171,11 +172,9 @@ def levenberg_marquardt(
         if not which.size:
             break
         shift = damping[which] * trace / p + DAMPING_FLOOR
-        delta = np.linalg.solve(
-            A + shift[:, None, None] * np.eye(p), -g[..., None]
-        )
-        steps[which] += 1
-        trial = w[which] + delta[..., 0]
+        delta = solve_each(A + shift[:, None, None] * np.eye(p), -g)
+        steps[which] += 1  # a singular system is a step that is refused
+        trial = w[which] + np.where(np.isfinite(delta), delta, 0.0)
         r2, J2 = residual_jac(trial, which)
         f2 = (r2**2).sum(axis=1)
         better = f2 < f[which]

@@ -7,6 +7,7 @@ to rounding would come back as directions.
 
 from __future__ import annotations
 
+import contextlib
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,48 @@ def check_orthonormal(U, name: str = "U") -> np.ndarray:
             "use orthonormal_basis first"
         )
     return U
+
+
+def solve_each(A, b) -> np.ndarray:
+    """Solutions of many square systems; NaN where a matrix is singular.
+
+    Parameters
+    ----------
+    A : array_like (K, p, p)
+        Real or complex.
+    b : array_like (K, p)
+
+    Returns
+    -------
+    numpy.ndarray (K, p)
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the shapes do not fit.
+
+    Notes
+    -----
+    ``numpy.linalg.solve`` refuses the whole batch if one matrix is exactly
+    singular; then the systems are solved one by one. Source: none, ours.
+
+    Examples
+    --------
+    >>> solve_each([[[2.0]], [[0.0]]], [[4.0], [1.0]])
+    array([[ 2.],
+           [nan]])
+    """
+    A, b = np.asarray(A), np.asarray(b)
+    try:
+        return np.linalg.solve(A, b[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        if A.shape != (*b.shape, b.shape[-1]):
+            raise
+    out = np.full(b.shape, np.nan, dtype=np.result_type(A, b))
+    for k in range(len(b)):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            out[k] = np.linalg.solve(A[k], b[k])
+    return out
 
 
 def _paired(Q, x) -> tuple[np.ndarray, np.ndarray]:

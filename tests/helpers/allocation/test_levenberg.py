@@ -236,3 +236,15 @@ def test_bad_systems(change, words):
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_singular_system_is_a_refused_step():
+    """(u + v)^3: steps are accepted until nothing is left of the damping."""
+
+    def residual_jac(w, which):
+        s = w.sum(axis=1, keepdims=True)
+        return s**3, np.repeat(3 * s**2, 2, axis=1)[:, None]
+
+    done = levenberg_marquardt(residual_jac, [[1e6, 5e5]], [1.0], tol=1e-15)
+    assert np.isfinite(done.w).all()
+    assert done.residual.max() < 1e-6

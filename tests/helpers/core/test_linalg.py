@@ -199,3 +199,20 @@ def test_angles_satisfy_pythagoras(seed):
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_solving_each_system_by_itself():
+    """A singular matrix spoils its own system and no other."""
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(5, 3, 3)), rng.normal(size=(5, 3))
+    whole = linalg.solve_each(A, b)
+    np.testing.assert_allclose(
+        np.einsum("kij,kj->ki", A, whole), b, atol=1e-12
+    )
+    A[2] = 0.0
+    some = linalg.solve_each(A, b)
+    assert np.isnan(some[2]).all()
+    np.testing.assert_allclose(np.delete(some, 2, 0), np.delete(whole, 2, 0))
+    assert linalg.solve_each(A + 1j, b).dtype == complex
+    with pytest.raises(np.linalg.LinAlgError):
+        linalg.solve_each(A[:, :2], b)
