@@ -37,4 +37,24 @@ matching
     Match probabilities, by the cheapest exact method.
 experiments
     Points of recurrent match curves, for stored sweeps.
+descent
+    Gradient descent in closed form and in batches; all real solutions.
+lifted
+    Levenberg-Marquardt on the lifted system.
+descent_experiments
+    Points of the optimiser chapter.
+digits
+    Real labels: training, and what activations can reach.
+factors
+    Several learned layers, or encoder, recurrent matrix and decoder at once.
+adapters
+    Low-rank adapters of a layer and of a recurrent matrix.
+cones
+    What columns of a readout reach with the values of an activation.
+patterns
+    Activation patterns of learned neurons, and the matches in them.
+shallow
+    Match probabilities of shallow networks.
+shallow_experiments
+    Points of their curves.
 """

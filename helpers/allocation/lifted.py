@@ -43,8 +43,9 @@ class LiftedSystem:
 
     Notes
     -----
-    The equations are those of :func:`~helpers.allocation.lift.
-    lifted_residual`, in its order. Source: ours (section 2.8 of the
+    The equations are those of
+    :func:`~helpers.allocation.lift.lifted_residual`, in its order. Source:
+    ours (section 2.8 of the
     reconstruction).
 
     Examples
