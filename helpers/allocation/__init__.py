@@ -47,6 +47,10 @@ digits
     Real labels: training, and what activations can reach.
 factors
     Several learned layers, or encoder, recurrent matrix and decoder at once.
+mixed
+    Encoder, recurrent matrix and decoder learned together.
+factor_experiments
+    Points of curves with several learned factors, for stored sweeps.
 adapters
     Low-rank adapters of a layer and of a recurrent matrix.
 cones

@@ -18,30 +18,23 @@ import numpy as np
 
 from helpers.allocation.allocations import (
     Allocation,
-    DoesNotFit,
     allocation_mask,
     check_allocation,
-    entry_allocation,
     row_allocation,
-    stack_allocations,
     with_entries,
 )
 from helpers.allocation.homotopy import count_solutions
-from helpers.allocation.jacobians import PARTS, lffn_jacobian, lrnn_jacobian
-from helpers.allocation.levenberg import draw_starts, levenberg_marquardt
-from helpers.allocation.matching import LARGEST_EXACT, recurrent_problems
+from helpers.allocation.jacobians import lffn_jacobian
+from helpers.allocation.levenberg import levenberg_marquardt
+from helpers.allocation.matching import LARGEST_EXACT
 from helpers.allocation.networks import (
-    LinearRNN,
     check_finite,
     check_sizes,
-    is_whole,
     lffn_forward,
-    lrnn_forward,
     sample_lffn,
 )
 from helpers.allocation.quadrics import Quadrics
-from helpers.allocation.ranks import generic_rank
-from helpers.core.randomness import Seed, as_generator, spawn
+from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import MATCHED_RELATIVE, RIDGE_RELATIVE
 
 __all__ = [
@@ -52,17 +45,11 @@ __all__ = [
     "elimination_residuals",
     "factor_degree",
     "factor_rank_cap",
-    "factors_point",
     "first_matches",
     "layer_equations",
     "layer_problems",
     "layer_quadrics",
-    "mixed_equations",
-    "mixed_jacobian",
-    "mixed_point",
-    "mixed_row_cap",
     "one_row_each_solve",
-    "stored_points",
     "two_layer_matches",
 ]
 
@@ -368,6 +355,7 @@ def first_matches(equations: Equations, starts, most: int = 150) -> np.ndarray:
     --------
     One layer is linear: the first start is enough.
 
+    >>> from helpers.allocation.levenberg import draw_starts
     >>> made = layer_equations(layer_problems(3, [3, 3, 1], 1, 0),
     ...                        [Allocation([0], [1]), None])
     >>> first_matches(made, draw_starts(3, 2, 1, 0)).tolist()
@@ -537,67 +525,6 @@ def elimination_residuals(
             one_row_each_solve(layers, draws.X[i], draws.Y[i], parts).residual
         )
     return np.array(found)
-
-
-def stored_points(table, **fixed) -> dict:
-    """Points of :func:`factors_point` in a stored table, by learned rows.
-
-    Parameters
-    ----------
-    table : mapping of arrays
-        With the arguments and results of the points.
-    **fixed : list or number
-        Arguments that the points must have.
-
-    Returns
-    -------
-    dict
-        Arrays of ``shares``, ``k`` (most learned rows in a layer), the
-        counts, ``rate`` of matches found, and ``least`` and ``most``: between
-        them is the truth in these draws, since matches found exist and draws
-        decided against have none.
-
-    Raises
-    ------
-    ValueError
-        If there is no such point.
-
-    Notes
-    -----
-    Source: ours.
-
-    Examples
-    --------
-    >>> one = factors_point([8, 8, 8, 2], 2, [2, 2, 0], [1, 1, 0], 5, 0)
-    >>> one |= {"widths": [8, 8, 8, 2], "shares": [2, 2, 0], "rows": [1, 1, 0]}
-    >>> table = {name: [value] for name, value in one.items()}
-    >>> found = stored_points(table, widths=[8, 8, 8, 2])
-    >>> found["k"].tolist(), found["least"].tolist()
-    ([1], [1.0])
-    """
-    here = [
-        i
-        for i in range(len(table["hits"]))
-        if all(
-            np.array_equal(table[name][i], value)
-            for name, value in fixed.items()
-        )
-    ]
-    if not here:
-        raise ValueError(f"table has no point with {fixed}")
-    here.sort(key=lambda i: max(table["rows"][i]))
-    found = {
-        name: np.array([int(table[name][i]) for i in here])
-        for name in _point(0, np.zeros(0, bool), np.zeros(0, int), 1)
-        if name not in ("after", "method")
-    }
-    found["shares"] = np.array([np.asarray(table["shares"][i]) for i in here])
-    found["k"] = np.array([max(table["rows"][i]) for i in here])
-    found["rate"] = found["hits"] / found["drawn"]
-    found["least"] = (found["hits"] + found["missed"]) / found["drawn"]
-    denied = found["decided"] - found["exact_hits"]
-    found["most"] = 1 - denied / found["drawn"]
-    return found
 
 
 def layer_quadrics(problems: LayerProblems, allocations) -> Quadrics:
@@ -781,372 +708,3 @@ def two_layer_matches(
         forms = np.concatenate([cores[i].homogeneous() for i in here])
         outcome[here] = count_solutions(forms, rng).real > 0
     return outcome
-
-
-def factors_point(
-    widths,
-    m: int,
-    shares,
-    rows,
-    trials: int,
-    seed: int,
-    starts: int = 24,
-    exact: bool = True,
-    largest: int = LARGEST_EXACT,
-) -> dict:
-    """One point of a match curve of several learned layers.
-
-    Parameters
-    ----------
-    widths : sequence of int
-        Input, hidden layers, output.
-    m : int
-        Examples, at most the input width.
-    shares : sequence of int
-        Learned entries of each layer; 0 for a frozen one.
-    rows : sequence of int
-        Rows over which they are spread, as evenly as possible, with balanced
-        columns; 0 for entries anywhere. Ignored where nothing learns.
-    trials : int
-        Independent draws of everything.
-    seed : int
-    starts : int
-        Of Levenberg-Marquardt for each draw.
-    exact : bool
-        Also by exact methods, where there are any.
-    largest : int
-        Of the cores that are solved, as :func:`two_layer_matches`.
-
-    Returns
-    -------
-    dict
-        ``fits``, ``drawn``, ``rank_full``, ``hits`` (by the optimiser, a
-        lower bound) and ``after``, as
-        :func:`helpers.allocation.experiments.match_point`. ``method``:
-        "elimination" where linear systems solve each draw of full rank,
-        "linear" for one layer, where a full rank is a match,
-        "complex solutions" for two layers with as many entries as equations,
-        or empty. Of the draws that it decides: ``decided``, ``exact_hits``,
-        ``missed`` (matches that the optimiser did not find) and ``unsound``
-        (matches of the optimiser that it denies). ``confirmed``: matches
-        computed by elimination to the tolerance of a match.
-
-    Raises
-    ------
-    ValueError
-        If arguments do not fit each other.
-
-    Notes
-    -----
-    A draw of deficient rank counts as decided, with no match, and is tried
-    by the optimiser like all others. Source: ours (F7 and section 2.12 of
-    the reconstruction).
-
-    Examples
-    --------
-    >>> point = factors_point([8, 8, 8, 2], 2, [2, 2, 0], [1, 1, 0], 5, 0)
-    >>> point["method"], point["rank_full"], point["exact_hits"]
-    ('elimination', 5, 5)
-    """
-    shapes = _layer_shapes(widths)
-    d = list(widths)[-1]
-    check_sizes(trials=trials, starts=starts, m=m)
-    if not len(shares) == len(rows) == len(shapes) or m > list(widths)[0]:
-        raise ValueError(
-            f"shares and rows must have one number a layer, {len(shapes)}, "
-            f"and m be at most {list(widths)[0]}"
-        )
-    draws, places, moves, begins, paths = spawn(seed, 5)
-    try:
-        chosen = [
-            stack_allocations(
-                row_allocation(shape, k, p, r)
-                if k
-                else entry_allocation(shape, p, r)
-                for r in places.spawn(trials)
-            )
-            if p
-            else None
-            for shape, p, k in zip(shapes, shares, rows, strict=True)
-        ]
-    except DoesNotFit:
-        return _point(0, np.zeros(0, bool), np.zeros(0, int), starts)
-    problems = layer_problems(trials, widths, m, draws)
-    made = layer_equations(problems, chosen)
-    first = first_matches(made, draw_starts(trials, starts, made.p, begins))
-    moved = sample_lffn(trials, widths, moves)
-    J = lffn_jacobian(moved, problems.X, chosen)
-    full = generic_rank(J).rank == m * d
-    point = _point(1, full, first, starts)
-    outcome = np.where(full, -1, 0)
-    if not exact:
-        return point
-    learned = [(p, k) for p, k in zip(shares, rows, strict=True) if p]
-    enough = all(k and p >= k * m for p, k in learned)
-    if enough and sum(k for _, k in learned) == d:
-        point["method"] = "elimination"
-        outcome[full] = 1
-        point["confirmed"] = int(_by_elimination(problems, chosen).sum())
-    elif len(learned) == 1:
-        point["method"] = "linear"
-        outcome[full] = 1
-    elif len(learned) == 2 and sum(shares) == m * d:
-        point["method"] = "complex solutions"
-        some = np.flatnonzero(full)
-        if some.size:
-            part = LayerProblems(
-                [W[some] for W in problems.layers],
-                problems.X[some],
-                problems.Y[some],
-            )
-            outcome[some] = two_layer_matches(
-                part, _some(chosen, some), paths, largest
-            )
-    else:
-        return point
-    known = outcome >= 0
-    point["decided"] = int(known.sum())
-    point["exact_hits"] = int((outcome == 1).sum())
-    point["missed"] = int(((outcome == 1) & (first == 0)).sum())
-    point["unsound"] = int(((outcome == 0) & (first > 0)).sum())
-    return point
-
-
-def _by_elimination(problems, chosen) -> np.ndarray:
-    """Matches by linear systems, refined by the optimiser."""
-    w = [
-        one_row_each_solve(
-            [W[i] for W in problems.layers],
-            problems.X[i],
-            problems.Y[i],
-            _some(chosen, i),
-        ).w
-        for i in range(len(problems.Y))
-    ]
-    flat = np.stack(
-        [np.concatenate([v for v in one if v is not None]) for one in w]
-    )
-    return first_matches(layer_equations(problems, chosen), flat[:, None]) > 0
-
-
-def _point(fits: int, full, first, starts: int) -> dict:
-    return {
-        "fits": fits,
-        "drawn": int(first.size),
-        "rank_full": int(full.sum()),
-        "hits": int((first > 0).sum()),
-        "after": [
-            int(((first > 0) & (first <= s)).sum())
-            for s in range(1, starts + 1)
-        ],
-        "method": "",
-        "decided": 0,
-        "exact_hits": 0,
-        "confirmed": 0,
-        "missed": 0,
-        "unsound": 0,
-    }
-
-
-def mixed_jacobian(net: LinearRNN, X, allocations) -> np.ndarray:
-    """Jacobian in learned entries of encoder, recurrent matrix and decoder.
-
-    Parameters
-    ----------
-    net : LinearRNN
-    X : array_like (..., T, b, m)
-    allocations : list
-        For ``B``, ``W`` and ``D``, in this order; an Allocation or None.
-
-    Returns
-    -------
-    numpy.ndarray (..., d m, p)
-
-    Raises
-    ------
-    ValueError
-        If nothing learns or shapes do not fit.
-
-    Notes
-    -----
-    Source: ours.
-
-    Examples
-    --------
-    >>> net, one = LinearRNN([[1.0]], [[0.5]], [[2.0]]), Allocation([0], [0])
-    >>> mixed_jacobian(net, np.ones((2, 1, 1)), [one, one, one]).tolist()
-    [[3.0, 2.0, 1.5]]
-    """
-    parts = _check_parts([np.shape(M)[-2:] for M in net], allocations)
-    J = [
-        lrnn_jacobian(net, X, a, name)
-        for a, name in zip(parts, PARTS, strict=True)
-        if a is not None
-    ]
-    return np.concatenate(J, axis=-1)
-
-
-def mixed_equations(problems, allocations) -> Equations:
-    """The match of learned entries in ``B``, ``W`` and ``D`` together.
-
-    Parameters
-    ----------
-    problems : Problems
-        As :func:`helpers.allocation.matching.recurrent_problems` draws them.
-    allocations : list
-        For ``B``, ``W`` and ``D``; ``(p,)`` or ``(K, p)``, or None.
-
-    Returns
-    -------
-    Equations
-        Unknowns in the order encoder, recurrent, decoder.
-
-    Raises
-    ------
-    ValueError
-        If an argument does not fit, or all labels of a problem are zero.
-
-    Notes
-    -----
-    Source: ours.
-
-    Examples
-    --------
-    >>> draws = recurrent_problems(2, 4, 2, 1, 3, 2, 0)
-    >>> made = mixed_equations(draws, [Allocation([0], [1]), None,
-    ...                                Allocation([0], [2])])
-    >>> made.p, made.residual_jac(np.zeros((2, 2)), np.arange(2))[1].shape
-    (2, (2, 2, 2))
-    """
-    net, X, Y = problems
-    X, Y = check_finite(X=X, Y=Y)
-    parts = _check_parts([M.shape[-2:] for M in net], allocations)
-    parts = _spread(parts, len(Y))
-
-    def residual_jac(w, which):
-        mine = _some(parts, which)
-        now = LinearRNN(*_filled([M[which] for M in net], mine, w))
-        r = lrnn_forward(now, X[which]) - Y[which]
-        return r.reshape(len(which), -1), mixed_jacobian(now, X[which], mine)
-
-    p = sum(a.rows.shape[1] for a in parts if a is not None)
-    return Equations(residual_jac, _norms(Y), p)
-
-
-def mixed_row_cap(n: int, d: int, T: int, allocations) -> int:
-    r"""Output directions that learned rows of ``B``, ``W``, ``D`` reach.
-
-    .. math::
-        \min\bigl\{d,\ k_D+\min(n,\ T\,|S_B|+(T-1)\,|S_W\setminus S_B|)
-        \bigr\}
-
-    Parameters
-    ----------
-    n, d, T : int
-        Neurons, outputs, steps.
-    allocations : list
-        For ``B``, ``W`` and ``D``, ``(p,)`` or None.
-
-    Returns
-    -------
-    int
-        Times :math:`m` it bounds the rank; below :math:`d` no match exists,
-        with probability one.
-
-    Raises
-    ------
-    ValueError
-        If a size is not positive, a row does not exist or nothing learns.
-
-    Notes
-    -----
-    Source: ours.
-
-    Examples
-    --------
-    >>> one = Allocation([0], [0])
-    >>> mixed_row_cap(8, 9, 3, [one, None, one])
-    4
-    """
-    check_sizes(n=n, d=d, T=T)
-    if len(allocations) != 3 or all(a is None for a in allocations):
-        raise ValueError("allocations must be three, not all None")
-    B, W, D = (
-        set() if a is None else set(np.asarray(a[0]).ravel().tolist())
-        for a in allocations
-    )
-    if any(not 0 <= row < n for row in B | W) or any(
-        not 0 <= row < d for row in D
-    ):
-        raise ValueError(f"rows must be below n = {n}, for D below d = {d}")
-    return min(d, len(D) + min(n, T * len(B) + (T - 1) * len(W - B)))
-
-
-def mixed_point(
-    n: int,
-    b: int,
-    d: int,
-    T: int,
-    m: int,
-    shares,
-    trials: int,
-    seed: int,
-    starts: int = 24,
-) -> dict:
-    """One point: weights shared among encoder, recurrent matrix, decoder.
-
-    Parameters
-    ----------
-    n, b, d, T, m : int
-        Neurons, inputs, outputs, steps, examples.
-    shares : (int, int, int)
-        Learned entries of ``B``, ``W``, ``D``, each spread over as many rows
-        as possible with balanced columns.
-    trials : int
-    seed : int
-    starts : int
-
-    Returns
-    -------
-    dict
-        ``drawn``, ``rank_full``, ``hits`` and ``after``, as
-        :func:`factors_point`; ``hits`` is a lower bound unless only ``B`` or
-        only ``D`` learns.
-
-    Raises
-    ------
-    ValueError
-        If sizes do not fit or nothing learns.
-
-    Notes
-    -----
-    Source: ours (section 2.12 of the reconstruction).
-
-    Examples
-    --------
-    >>> mixed_point(8, 2, 2, 3, 4, (0, 0, 8), 5, 0, 2)["hits"]
-    5
-    """
-    check_sizes(trials=trials, starts=starts)
-    if len(shares) != 3 or not all(is_whole(p) and p >= 0 for p in shares):
-        raise ValueError(f"shares must be three counts, got {shares}")
-    draws, places, moves, begins = spawn(seed, 4)
-    problems = recurrent_problems(trials, n, b, d, T, m, draws)
-    chosen = [
-        stack_allocations(
-            row_allocation(shape, min(shape[0], p), p, r)
-            for r in places.spawn(trials)
-        )
-        if p
-        else None
-        for p, shape in zip(shares, ((n, b), (n, n), (d, n)), strict=True)
-    ]
-    made = mixed_equations(problems, chosen)
-    first = first_matches(made, draw_starts(trials, starts, made.p, begins))
-    moved = recurrent_problems(trials, n, b, d, T, m, moves).student
-    J = mixed_jacobian(moved, problems.X, chosen)
-    full = generic_rank(J).rank == d * min(m, T * b)
-    point = _point(1, full, first, starts)
-    return {
-        name: point[name] for name in ("drawn", "rank_full", "hits", "after")
-    }

@@ -14,28 +14,32 @@ from helpers.allocation.allocations import (
     stack_allocations,
     with_entries,
 )
+from helpers.allocation.factor_experiments import (
+    factors_point,
+    mixed_point,
+    stored_points,
+)
 from helpers.allocation.factors import (
     LayerProblems,
     core_quadrics,
     elimination_residuals,
     factor_degree,
     factor_rank_cap,
-    factors_point,
     first_matches,
     layer_equations,
     layer_problems,
     layer_quadrics,
-    mixed_equations,
-    mixed_jacobian,
-    mixed_point,
-    mixed_row_cap,
     one_row_each_solve,
-    stored_points,
     two_layer_matches,
 )
 from helpers.allocation.jacobians import lffn_jacobian, lrnn_jacobian
 from helpers.allocation.levenberg import draw_starts
 from helpers.allocation.matching import recurrent_problems
+from helpers.allocation.mixed import (
+    mixed_equations,
+    mixed_jacobian,
+    mixed_row_cap,
+)
 from helpers.allocation.networks import LinearRNN, lffn_forward, sample_lffn
 from helpers.allocation.ranks import generic_rank, rank_modp
 
