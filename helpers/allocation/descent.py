@@ -272,6 +272,8 @@ def slow_time(M, target, fast, rate: float, level: float) -> float:
     if not N.shape[1]:
         return 0.0
     E, V = np.linalg.eigh(rate * slow @ slow.T)
+    largest = rate * np.linalg.norm(M[:, ~fast]) ** 2
+    E = np.where(E > ROUNDING * largest, E, 0.0)  # out of reach of all weights
     share = (V.T @ (N.T @ target)) ** 2 / (target @ target)
 
     def there(time):

@@ -101,6 +101,16 @@ def test_slow_time_with_one_slow_direction():
     )
 
 
+def test_what_no_weight_reaches_is_reached_never():
+    """A row repeated up to rounding, with another target."""
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-15, 1e-14):
+        M = rng.normal(size=(3, 9))
+        M = np.vstack([M, M[:1] * (1 + size * rng.normal(size=9))])
+        fast = np.arange(9) < 2
+        assert slow_time(M, rng.normal(size=4), fast, 0.01, 0.01) == np.inf
+
+
 def test_slow_time_with_two_slow_directions_solves_its_equation():
     M, t, fast, rate = problem(31, fast=2)
     N = np.linalg.svd(M[:, fast])[0][:, 2:]
