@@ -18,7 +18,11 @@ from helpers.allocation.allocations import (
 )
 from helpers.allocation.homotopy import count_solutions
 from helpers.allocation.jacobians import lrnn_jacobian
-from helpers.allocation.levenberg import draw_starts, solve_recurrent
+from helpers.allocation.levenberg import (
+    draw_starts,
+    first_match,
+    solve_recurrent,
+)
 from helpers.allocation.lift import linear_core_solve
 from helpers.allocation.matching import (
     LARGEST_EXACT,
@@ -30,7 +34,7 @@ from helpers.allocation.quadrics import lrnn_quadrics
 from helpers.allocation.ranks import check_within_ceiling, generic_rank
 from helpers.core.randomness import spawn
 
-__all__ = ["first_hits", "has_linear_core", "match_point"]
+__all__ = ["first_hits", "has_linear_core", "match_point", "point_row"]
 
 
 def first_hits(problems: Problems, allocation: Allocation, starts):
@@ -66,22 +70,18 @@ def first_hits(problems: Problems, allocation: Allocation, starts):
     >>> first_hits(draws, chosen, draw_starts(3, 2, 1, 1)).tolist()
     [1, 1, 1]
     """
-    starts = np.asarray(starts, dtype=float)
     student, X, Y = problems
-    first = np.zeros(len(Y), dtype=int)
-    for s in range(starts.shape[1]):
-        left = np.flatnonzero(first == 0)
-        if not left.size:
-            break
-        done = solve_recurrent(
+
+    def solve(left, begin):
+        return solve_recurrent(
             LinearRNN(*(M[left] for M in student)),
             X[left],
             Y[left],
             Allocation(*(part[left] for part in allocation)),
-            starts[left, s : s + 1],
-        )
-        first[left[done.matched]] = s + 1
-    return first
+            begin,
+        ).matched
+
+    return first_match(starts, solve)
 
 
 def has_linear_core(
@@ -227,10 +227,40 @@ def match_point(
     return row
 
 
-def _row(fits: int, full, first, starts: int) -> dict:
+def point_row(fits: int, full, first, starts: int) -> dict:
+    """The columns that all tables of match curves share.
+
+    Parameters
+    ----------
+    fits : int
+        1 if there is room for the weights.
+    full : ndarray of bool (K,)
+        Draws of full rank.
+    first : ndarray of int (K,)
+        As :func:`~helpers.allocation.levenberg.first_match`.
+    starts : int
+
+    Returns
+    -------
+    dict
+        See :func:`match_point`; nothing is known exactly yet.
+
+    Raises
+    ------
+    Nothing.
+
+    Notes
+    -----
+    Source: ours.
+
+    Examples
+    --------
+    >>> point_row(1, np.ones(2, bool), np.array([2, 0]), 2)["after"]
+    [0, 1]
+    """
     return {
         "fits": fits,
-        "drawn": first.size,
+        "drawn": int(first.size),
         "rank_full": int(full.sum()),
         "hits": int((first > 0).sum()),
         "after": [
@@ -239,10 +269,13 @@ def _row(fits: int, full, first, starts: int) -> dict:
         ],
         "method": "",
         "exact_hits": 0,
-        "confirmed": 0,
         "missed": 0,
         "unsound": 0,
     }
+
+
+def _row(*known) -> dict:
+    return point_row(*known) | {"confirmed": 0}
 
 
 def _by_core(problems: Problems, chosen: Allocation) -> np.ndarray:

@@ -14,6 +14,7 @@ from helpers.allocation.allocations import (
     row_allocation,
     stack_allocations,
 )
+from helpers.allocation.experiments import point_row
 from helpers.allocation.factors import (
     LayerProblems,
     _layer_shapes,
@@ -320,20 +321,5 @@ def _by_elimination(problems, chosen) -> np.ndarray:
     return first_matches(layer_equations(problems, chosen), flat[:, None]) > 0
 
 
-def _point(fits: int, full, first, starts: int) -> dict:
-    return {
-        "fits": fits,
-        "drawn": int(first.size),
-        "rank_full": int(full.sum()),
-        "hits": int((first > 0).sum()),
-        "after": [
-            int(((first > 0) & (first <= s)).sum())
-            for s in range(1, starts + 1)
-        ],
-        "method": "",
-        "decided": 0,
-        "exact_hits": 0,
-        "confirmed": 0,
-        "missed": 0,
-        "unsound": 0,
-    }
+def _point(*known) -> dict:
+    return point_row(*known) | {"decided": 0, "confirmed": 0}

@@ -25,7 +25,7 @@ from helpers.allocation.allocations import (
 )
 from helpers.allocation.homotopy import count_solutions
 from helpers.allocation.jacobians import lffn_jacobian
-from helpers.allocation.levenberg import levenberg_marquardt
+from helpers.allocation.levenberg import first_match, levenberg_marquardt
 from helpers.allocation.matching import LARGEST_EXACT
 from helpers.allocation.networks import (
     check_finite,
@@ -35,7 +35,7 @@ from helpers.allocation.networks import (
 )
 from helpers.allocation.quadrics import Quadrics
 from helpers.core.randomness import Seed, as_generator
-from helpers.core.tolerances import MATCHED_RELATIVE, RIDGE_RELATIVE
+from helpers.core.tolerances import RIDGE_RELATIVE
 
 __all__ = [
     "Eliminated",
@@ -368,19 +368,16 @@ def first_matches(equations: Equations, starts, most: int = 150) -> np.ndarray:
             f"starts must have shape ({K}, S, {equations.p}), got "
             f"{starts.shape}"
         )
-    first = np.zeros(K, dtype=int)
-    for s in range(starts.shape[1]):
-        left = np.flatnonzero(first == 0)
-        if not left.size:
-            break
-        done = levenberg_marquardt(
-            lambda w, i, left=left: _ridged(equations, w, left[i]),
-            starts[left, s],
+
+    def solve(left, begin):
+        return levenberg_marquardt(
+            lambda w, i: _ridged(equations, w, left[i]),
+            begin[:, 0],
             equations.size[left],
             most,
-        )
-        first[left[done.residual[:, 0] < MATCHED_RELATIVE]] = s + 1
-    return first
+        ).matched
+
+    return first_match(starts, solve)
 
 
 def _ridged(equations, w, which):

@@ -107,6 +107,45 @@ def draw_starts(K: int, S: int, p: int, rng: Seed, scales=SCALES):
     return sizes[:, None] * as_generator(rng).normal(size=(K, S, p))
 
 
+def first_match(starts, solve) -> np.ndarray:
+    """First start from which each problem is matched.
+
+    Parameters
+    ----------
+    starts : array_like (K, S, p)
+    solve : callable
+        ``solve(left (k,), begin (k, 1, p))`` tries one start each of the
+        problems ``left`` and returns whether they are matched, ``(k,)``.
+
+    Returns
+    -------
+    numpy.ndarray of int (K,)
+        From 1; 0 if none of the starts ends in a match.
+
+    Raises
+    ------
+    Nothing itself; what ``solve`` raises.
+
+    Notes
+    -----
+    A problem that is matched is not tried again. Source: ours.
+
+    Examples
+    --------
+    >>> first_match(np.array([[[1.0], [5.0]], [[2.0], [3.0]]]),
+    ...             lambda left, begin: begin[:, 0, 0] > 4).tolist()
+    [2, 0]
+    """
+    starts = np.asarray(starts, dtype=float)
+    first = np.zeros(len(starts), dtype=int)
+    for s in range(starts.shape[1]):
+        left = np.flatnonzero(first == 0)
+        if not left.size:
+            break
+        first[left[solve(left, starts[left, s : s + 1])]] = s + 1
+    return first
+
+
 def levenberg_marquardt(
     residual_jac, w0, size, most: int = 150, tol: float = SOLVED_RELATIVE
 ) -> Solved:

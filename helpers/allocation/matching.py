@@ -73,6 +73,47 @@ class MatchResult(NamedTuple):
     method: str
 
 
+def match_result(outcome, full, exact: bool, method: str) -> MatchResult:
+    """A match probability with its Wilson interval.
+
+    Parameters
+    ----------
+    outcome, full : ndarray of bool (K,)
+        Whether a draw matches, and whether its rank is full.
+    exact : bool
+    method : str
+
+    Returns
+    -------
+    MatchResult
+
+    Raises
+    ------
+    ValueError
+        If there is no draw.
+
+    Notes
+    -----
+    Source: ours.
+
+    Examples
+    --------
+    >>> match_result(np.array([True, False]), np.ones(2, bool), True, "x").mp
+    0.5
+    """
+    K = outcome.size
+    low, high = wilson_interval(int(outcome.sum()), K)
+    return MatchResult(
+        float(outcome.mean()),
+        float(low),
+        float(high),
+        K,
+        float(full.mean()),
+        exact,
+        method,
+    )
+
+
 def recurrent_problems(
     K: int,
     n: int,
@@ -193,13 +234,13 @@ def match_probability(
     full = generic_rank(J).rank == c
     outcome = np.zeros(K, dtype=bool)
     if not full.any():
-        return _result(outcome, full, True, "rank")
+        return match_result(outcome, full, True, "rank")
     picked = Problems(LinearRNN(*(M[full] for M in net)), X[full], Y[full])
     part = Allocation(rows[full], cols[full])
     found = _exact(picked, part, rng)
     if found is not None:
         outcome[full], method = found
-        return _result(outcome, full, True, method)
+        return match_result(outcome, full, True, method)
     if exact_only:
         raise ValueError(
             "no exact method applies: T must be 2 or 3 with p = m d at most "
@@ -208,7 +249,7 @@ def match_probability(
     first = draw_starts(int(full.sum()), starts, part.rows.shape[1], rng)
     done = solve_recurrent(*picked, part, first)
     outcome[full] = done.matched
-    return _result(outcome, full, False, "levenberg-marquardt")
+    return match_result(outcome, full, False, "levenberg-marquardt")
 
 
 class RecurrentCounts(NamedTuple):
@@ -281,7 +322,7 @@ def _affine(system, X) -> MatchResult:
     d = system.r.shape[-1] // m
     full = generic_rank(system.M).rank == d * min(m, T * b)
     matched = affine_residual(system) < MATCHED_RELATIVE
-    return _result(matched, full, True, "linear")
+    return match_result(matched, full, True, "linear")
 
 
 def _moved(net, allocation, rng) -> LinearRNN:
@@ -339,17 +380,3 @@ def _by_polynomial(problems, allocation) -> np.ndarray:
             of = degrees == degree
             outcome[here[of]] = real_root_counts(c[of], int(degree)) > 0
     return outcome
-
-
-def _result(outcome, full, exact: bool, method: str) -> MatchResult:
-    K = outcome.size
-    low, high = wilson_interval(int(outcome.sum()), K)
-    return MatchResult(
-        float(outcome.mean()),
-        float(low),
-        float(high),
-        K,
-        float(full.mean()),
-        exact,
-        method,
-    )

@@ -26,7 +26,7 @@ from helpers.allocation.levenberg import (
     solve_shallow,
 )
 from helpers.allocation.linear_systems import affine_residual, layer_system
-from helpers.allocation.matching import MatchResult
+from helpers.allocation.matching import MatchResult, match_result
 from helpers.allocation.networks import (
     ShallowReLU,
     check_finite,
@@ -38,7 +38,6 @@ from helpers.allocation.networks import (
 from helpers.allocation.patterns import LARGEST_PATTERNS, enumerate_matches
 from helpers.allocation.ranks import generic_rank
 from helpers.core.randomness import Seed, as_generator
-from helpers.core.statistics import wilson_interval
 from helpers.core.tolerances import MATCHED_RELATIVE
 
 SLOPE = 0.1
@@ -626,7 +625,7 @@ def shallow_match_probability(
     left = relu_targets(problems, mine)
     outcome = within_range(left, activation).all(axis=1)
     if not outcome.any() or has_free_rows(X, mine):
-        return _result(outcome, full, True, "range")
+        return match_result(outcome, full, True, "range")
     here = np.flatnonzero(outcome)
     some = take(problems, here)
     part = Allocation(*(a[here] for a in mine))
@@ -641,14 +640,14 @@ def shallow_match_probability(
         outcome[here] = [
             affine_residual(s) < MATCHED_RELATIVE for s in systems
         ]
-        return _result(outcome, full, True, "linear")
+        return match_result(outcome, full, True, "linear")
     silent = (left.t[here] == 0).all(axis=1).any()
     piecewise = activation in ("relu", "leaky")
     m = X.shape[-1]
     small = p == c and k * m <= LARGEST_PATTERNS and m <= X.shape[1]
     if piecewise and small and not silent:
         outcome[here] = relu_enumerate_matches(some, part) > 0
-        return _result(outcome, full, True, "enumeration")
+        return match_result(outcome, full, True, "enumeration")
     if exact_only:
         raise ValueError(
             "no exact method applies: rows must be free, the activation "
@@ -657,7 +656,7 @@ def shallow_match_probability(
     first = draw_starts(here.size, starts, p, rng)
     done = solve_shallow(*some[:3], part, first, activation, SLOPE)
     outcome[here] = done.matched
-    return _result(outcome, full, False, "levenberg-marquardt")
+    return match_result(outcome, full, False, "levenberg-marquardt")
 
 
 def take(problems: ShallowProblems, which) -> ShallowProblems:
@@ -683,19 +682,6 @@ def take(problems: ShallowProblems, which) -> ShallowProblems:
         np.asarray(X)[which],
         np.asarray(Y)[which],
         activation,
-    )
-
-
-def _result(outcome, full, exact: bool, method: str) -> MatchResult:
-    low, high = wilson_interval(int(outcome.sum()), outcome.size)
-    return MatchResult(
-        float(outcome.mean()),
-        float(low),
-        float(high),
-        outcome.size,
-        float(full.mean()),
-        exact,
-        method,
     )
 
 

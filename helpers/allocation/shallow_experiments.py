@@ -13,7 +13,12 @@ from helpers.allocation.allocations import (
     row_allocation,
     stack_allocations,
 )
-from helpers.allocation.levenberg import draw_starts, solve_shallow
+from helpers.allocation.experiments import point_row
+from helpers.allocation.levenberg import (
+    draw_starts,
+    first_match,
+    solve_shallow,
+)
 from helpers.allocation.networks import check_sizes
 from helpers.allocation.patterns import LARGEST_PATTERNS
 from helpers.allocation.shallow import (
@@ -66,24 +71,20 @@ def shallow_hits(problems: ShallowProblems, allocation: Allocation, starts):
     >>> shallow_hits(draws, chosen, draw_starts(3, 2, 1, 1)).tolist()
     [1, 1, 1]
     """
-    starts = np.asarray(starts, dtype=float)
-    first = np.zeros(len(problems.Y), dtype=int)
-    for s in range(starts.shape[1]):
-        left = np.flatnonzero(first == 0)
-        if not left.size:
-            break
+
+    def solve(left, begin):
         some = take(problems, left)
-        done = solve_shallow(
+        return solve_shallow(
             some.student,
             some.X,
             some.Y,
             Allocation(*(part[left] for part in allocation)),
-            starts[left, s : s + 1],
+            begin,
             problems.activation,
             SLOPE,
-        )
-        first[left[done.matched]] = s + 1
-    return first
+        ).matched
+
+    return first_match(starts, solve)
 
 
 def shallow_point(
@@ -139,8 +140,8 @@ def shallow_point(
     -----
     Draws out of range are tried by the optimiser like all others. Exact are
     free rows, points without any allowed draw, the identity, and ReLU or
-    leaky ReLU by enumeration with ``p = m d`` and ``k m`` at most 18. Source: ours (F8 and
-    R4 of the reconstruction).
+    leaky ReLU by enumeration with ``p = m d`` and ``k m`` at most 18. Source:
+    ours (F8 and R4 of the reconstruction).
 
     Examples
     --------
@@ -155,24 +156,13 @@ def shallow_point(
     problems = shallow_problems(
         trials, n, b, d, m, draws, activation=activation
     )
-    row = {
-        "fits": 0,
-        "drawn": 0,
-        "rank_full": 0,
-        "allowed": 0,
-        "hits": 0,
-        "after": [0] * starts,
-        "method": "",
-        "exact_hits": 0,
-        "missed": 0,
-        "unsound": 0,
-    }
     try:
         chosen = stack_allocations(
             row_allocation((n, b), k, p, r) for r in places.spawn(trials)
         )
     except DoesNotFit:
-        return row
+        none = np.zeros(0, bool)
+        return point_row(0, none, none, starts) | {"allowed": 0}
     first = shallow_hits(
         problems, chosen, draw_starts(trials, starts, p, begins)
     )
@@ -180,18 +170,10 @@ def shallow_point(
     allowed = within_range(left, activation).all(axis=1)
     truth, method = _truth(problems, chosen, left, allowed)
     possible = allowed if truth is None else truth
+    full = region_rank(problems, chosen, regions) == m * d
+    row = point_row(1, full, first, starts)
     row |= {
-        "fits": 1,
-        "drawn": trials,
-        "rank_full": int(
-            (region_rank(problems, chosen, regions) == m * d).sum()
-        ),
         "allowed": int(allowed.sum()),
-        "hits": int((first > 0).sum()),
-        "after": [
-            int(((first > 0) & (first <= s)).sum())
-            for s in range(1, starts + 1)
-        ],
         "method": method,
         "unsound": int((~possible & (first > 0)).sum()),
     }

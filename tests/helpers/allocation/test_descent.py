@@ -288,7 +288,8 @@ def test_local_rates_are_those_of_the_singular_values():
     s = np.linalg.svd(quadratic_system(q)(w, np.arange(6))[1])[1]
     by_hand = np.log(1 - (s[:, -1] / s[:, 0]) ** 2)
     np.testing.assert_allclose(predicted[:, -1], by_hand)
-    np.testing.assert_allclose(seen, by_hand, rtol=0.02)
+    # what is left is the curvature at a displacement of 1e-7 or so
+    np.testing.assert_allclose(seen, by_hand, rtol=1e-4)
     assert (predicted[:, 0] == -np.inf).all()
     # off a match the residual does not go to zero at that rate
     away, _ = local_rates(q, w + 0.3)

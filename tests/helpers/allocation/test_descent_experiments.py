@@ -92,7 +92,11 @@ def test_ten_times_slower_takes_ten_times_longer():
     M, target, fast, rate = draws
     tau = [slow_time(A, t, fast, e, 0.01)
            for A, t, e in zip(M, target, rate, strict=True)]  # fmt: skip
-    np.testing.assert_allclose(1e-4 * steps[:, 1] / tau, 1, rtol=0.02)
+    # a limit: what is left is of first order in the rate, ten times less
+    # for a tenth of it, and at most 150 times the rate in these draws
+    off = steps[:, :2] * [1e-3, 1e-4] / np.array(tau)[:, None] - 1
+    assert 9 < np.median(off[:, 0] / off[:, 1]) < 11
+    np.testing.assert_allclose(off[:, 1], 0, atol=0.02)
 
 
 def test_bad_points_are_named():

@@ -110,6 +110,7 @@ def test_rows_are_values_a_sweep_can_keep():
         "first_hits",
         "has_linear_core",
         "match_point",
+        "point_row",
     }
 
 
