@@ -160,7 +160,7 @@ def copy_average_point(
     ------
     ValueError
         For a bad partition or signs, for a teacher that differs inside a
-        group, for a group that sums to zero (it has no direction), or if a
+        group or is silent there, for a group that sums to zero (it has no direction), or if a
         group has no best neuron.
 
     Notes
@@ -186,6 +186,11 @@ def copy_average_point(
 def _best_neuron(teacher: Teacher, group: NDArray, activation: Activation):
     V, size = teacher.V[group], len(group)
     b = _common("b", teacher.b[group], group)
+    if b == 0:
+        raise ValueError(
+            f"teacher must have b different from 0, got 0 in group "
+            f"{group.tolist()}: a silent neuron has no copy"
+        )
     R2 = _common("norms", (V * V).sum(axis=1), group)
     s = V.sum(axis=0)
     _common("row sums of the Gram matrix", V @ s, group)

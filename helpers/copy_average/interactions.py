@@ -90,6 +90,19 @@ def _checked_cosines(u: ArrayLike) -> NDArray:
     return np.clip(u, -1.0, 1.0)
 
 
+def _checked_triple(r1: ArrayLike, r2: ArrayLike, u: ArrayLike):
+    r1, r2 = _checked_norms("r1", r1), _checked_norms("r2", r2)
+    u = _checked_cosines(u)
+    try:
+        np.broadcast_shapes(r1.shape, r2.shape, u.shape)
+    except ValueError:
+        raise ValueError(
+            "r1, r2 and u must broadcast together, got shapes "
+            f"{r1.shape}, {r2.shape} and {u.shape}"
+        ) from None
+    return r1, r2, u
+
+
 def _gram_entries(r1, r2, u) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     product = r1 * r2
     return r1**2, r2**2, product * u, product**2 * (1 - u) * (1 + u)
@@ -130,7 +143,8 @@ def interaction(
     ------
     ValueError
         If a norm is negative, not finite or too large, if ``u`` is no
-        cosine, or if the activation is unknown.
+        cosine, if the shapes do not broadcast together, or if the activation
+        is unknown.
 
     Notes
     -----
@@ -146,8 +160,7 @@ def interaction(
     [0.0, 0.159155, 0.5]
     """
     activation = get_activation(activation)
-    r1, r2 = _checked_norms("r1", r1), _checked_norms("r2", r2)
-    u = _checked_cosines(u)
+    r1, r2, u = _checked_triple(r1, r2, u)
     closed = closed_form(activation)
     if closed is not None:
         return np.asarray(closed.pair(*_gram_entries(r1, r2, u)).value)
@@ -197,8 +210,7 @@ def interaction_grad(
     0.25
     """
     activation = get_activation(activation)
-    r1, r2 = _checked_norms("r1", r1), _checked_norms("r2", r2)
-    u = _checked_cosines(u)
+    r1, r2, u = _checked_triple(r1, r2, u)
     closed = closed_form(activation)
     if closed is None:
         return _quadrature_grad(r1, r2, u, activation)
@@ -269,8 +281,7 @@ def interaction_d2u(
     0.95493
     """
     activation = get_activation(activation)
-    r1, r2 = _checked_norms("r1", r1), _checked_norms("r2", r2)
-    u = _checked_cosines(u)
+    r1, r2, u = _checked_triple(r1, r2, u)
     closed = closed_form(activation)
     scale = (r1 * r2) ** 2
     if closed is not None:

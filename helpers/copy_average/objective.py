@@ -99,6 +99,13 @@ class Objective:
         """
         return pack(self.teacher.V[: self.n], self.teacher.b[: self.n])
 
+    def _check(self, theta: ArrayLike, shape: tuple[int, ...]) -> None:
+        if shape != (self.size,):
+            raise ValueError(
+                f"theta must hold n * (d + 1) = {self.size} parameters a "
+                f"student, got shape {np.shape(theta)}"
+            )
+
     def loss_and_gradient(self, theta: ArrayLike) -> tuple[NDArray, NDArray]:
         """Compute loss and gradient of one student or a batch.
 
@@ -111,7 +118,15 @@ class Objective:
         -------
         loss : ndarray, shape (...), or float
         gradient : ndarray, shape (..., n * (d + 1))
+
+        Raises
+        ------
+        ValueError
+            If the last axis has another length. Entries are not checked: of
+            NaN compiled kernels make NaN, by which an integrator knows that
+            it has to stop.
         """
+        self._check(theta, np.shape(theta)[-1:])
         if self._kernels is None:
             loss, *grads = population_loss_grad(
                 *unpack(theta, self.n), self.teacher, self.activation
@@ -141,7 +156,13 @@ class Objective:
         Returns
         -------
         ndarray, shape (n * (d + 1), n * (d + 1))
+
+        Raises
+        ------
+        ValueError
+            If ``theta`` has another shape.
         """
+        self._check(theta, np.shape(theta))
         if self._kernels is None:
             return differentiated_hessian(
                 *unpack(theta, self.n), self.teacher, self.activation

@@ -26,6 +26,7 @@ __all__ = [
     "compiled_kernels",
     "differentiated_hessian",
     "function_norm",
+    "hessian_vector_product",
     "population_hessian",
     "population_loss",
     "population_loss_grad",
@@ -67,8 +68,9 @@ def _checked(W: ArrayLike, a: ArrayLike, teacher: Teacher):
             f"W must have shape (..., n, {teacher.d}) and a shape (..., n), "
             f"got {W.shape} and {a.shape}"
         )
-    if not np.all(np.isfinite(a)):
-        raise ValueError("a must be finite")
+    for name, x in (("W", W), ("a", a)):
+        if not np.all(np.isfinite(x)):
+            raise ValueError(f"{name} must be finite")
     return W, a
 
 
@@ -264,8 +266,6 @@ def _single(W: ArrayLike, a: ArrayLike, teacher: Teacher):
     W, a = _checked(W, a, teacher)
     if W.ndim != 2:
         raise ValueError(f"W must have shape (n, d), got {W.shape}")
-    if not np.all(np.isfinite(W)):
-        raise ValueError("W must be finite")
     return W, a
 
 
@@ -326,3 +326,84 @@ def differentiated_hessian(
         hessian = gradient(theta + step) - gradient(theta - step)
         hessian = hessian / (2 * FINITE_DIFFERENCE)
     return (hessian + hessian.T) / 2
+
+
+def hessian_vector_product(
+    W: ArrayLike,
+    a: ArrayLike,
+    dW: ArrayLike,
+    da: ArrayLike,
+    teacher: Teacher,
+    activation: str | Activation = "erf",
+) -> tuple[NDArray, NDArray]:
+    r"""Multiply the Hessian of the loss by a vector, without building it.
+
+    :math:`\nabla^2L(\theta)\,v = \operatorname{Im}\nabla L(\theta + ihv)/h`
+    with :math:`h = 10^{-30}`, exact to rounding, where the closed form is
+    analytic (erf, GELU, square, identity); a central difference of the
+    gradient, good to about nine digits, elsewhere.
+
+    Parameters
+    ----------
+    W : array_like, shape (..., n, d)
+        Incoming weights of the students, real.
+    a : array_like, shape (..., n)
+        Outgoing weights, real.
+    dW : array_like, shape (..., n, d)
+        Incoming part of the vector; its leading axes broadcast with those
+        of ``W``.
+    da : array_like, shape (..., n)
+        Outgoing part.
+    teacher : Teacher
+    activation : str or Activation, default "erf"
+
+    Returns
+    -------
+    hW : ndarray, shape (..., n, d)
+    ha : ndarray, shape (..., n)
+
+    Raises
+    ------
+    ValueError
+        As :func:`population_loss`, for the vector too, and if the shapes of
+        student and vector do not broadcast together.
+
+    Notes
+    -----
+    One complex gradient, or two real ones, a vector: :math:`O(n(n + k)d)`
+    for erf, where the Hessian has :math:`n^2(d+1)^2` entries.
+
+    Source: ours; the complex step is Squire and Trapp's (1998).
+
+    Examples
+    --------
+    >>> teacher = Teacher.orthonormal(1, 1)
+    >>> hW, ha = hessian_vector_product([[1.0]], [1.0], [[0.0]], [1.0], teacher)
+    >>> hW.round(4).tolist(), ha.round(4).tolist()
+    ([[0.3676]], [0.6667])
+    """
+    activation = get_activation(activation)
+    W, a = _checked(W, a, teacher)
+    dW, da = np.asarray(dW), np.asarray(da)
+    if dW.shape[-2:] != W.shape[-2:] or dW.shape[:-1] != da.shape:
+        raise ValueError(
+            f"dW must have shape (..., {W.shape[-2]}, {W.shape[-1]}) and da "
+            f"shape (..., {W.shape[-2]}), got {dW.shape} and {da.shape}"
+        )
+    for name, x in (("dW", dW), ("da", da)):
+        if not np.all(np.isfinite(x)):
+            raise ValueError(f"{name} must be finite")
+
+    def gradient(step: complex) -> NDArray:
+        return pack(
+            *population_loss_grad(
+                W + step * dW, a + step * da, teacher, activation
+            )[1:]
+        )
+
+    if activation.name in _ANALYTIC:
+        product = gradient(1j * COMPLEX_STEP).imag / COMPLEX_STEP
+    else:
+        step = FINITE_DIFFERENCE
+        product = (gradient(step) - gradient(-step)) / (2 * step)
+    return unpack(product, a.shape[-1])

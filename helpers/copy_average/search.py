@@ -205,7 +205,8 @@ def newton_polish(
     Raises
     ------
     ValueError
-        As :func:`~helpers.copy_average.population.population_loss`.
+        If a weight is not finite, or the student is a batch or does not fit
+        the teacher.
 
     Notes
     -----
@@ -224,9 +225,15 @@ def newton_polish(
     ([[0.408248, 0.408248, 0.0]], [2.0])
     """
     activation = get_activation(activation)
-    W, a = np.asarray(W, dtype=float), np.asarray(a, dtype=float)
+    start = Student(W, a)
+    if start.W.shape != (start.a.size, teacher.d):
+        raise ValueError(
+            f"W must have shape (n, {teacher.d}) and a shape (n,), got "
+            f"{start.W.shape} and {start.a.shape}"
+        )
+    a = start.a
     problem = _Problem(teacher, a.size, activation)
-    theta = _solve(problem, pack(W, a))
+    theta = _solve(problem, pack(start.W, a))
     gradient = problem.loss_and_gradient(theta)[1]
     return *unpack(theta, a.size), float(np.abs(gradient).max())
 

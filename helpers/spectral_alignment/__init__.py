@@ -19,7 +19,13 @@ partitions
 constructions
     Layers that keep coverage by construction.
 neurons
-    One neuron: gates, gain, relaxed bounds, local search, active sets.
+    One neuron: gates, gain, relaxed bounds.
+gating_patterns
+    Which sets of samples one neuron can be on for: count, list, group.
+local_search
+    Searches for a neuron of large gain that certify nothing.
+active_bounds
+    What the set of samples that a neuron is on for allows it to catch.
 exact_search
     The neuron of maximal gain with a certificate; an independent check.
 exact_search_compiled

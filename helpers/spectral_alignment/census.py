@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from helpers.core.checks import finite_matrix, finite_vector
 from helpers.core.tolerances import ROUNDING
 from helpers.spectral_alignment.coverage import coverage_sines
 from helpers.spectral_alignment.graphs import (
@@ -16,7 +17,6 @@ from helpers.spectral_alignment.graphs import (
     neighbor_distances,
     rbf_graph,
 )
-from helpers.spectral_alignment.neurons import _finite_matrix, _vector
 from helpers.spectral_alignment.spectra import (
     dirichlet_energy,
     laplacian_eigenbasis,
@@ -221,8 +221,8 @@ def summarize_graph(W, kind: str, K: int, f, features) -> GraphSummary:
     (1.0, 3.0, 1.0)
     """
     L = graph_laplacian(W, kind)
-    f = _vector(f, L.shape[0], "f")
-    features = _finite_matrix(features, "features", len(f))
+    f = finite_vector(f, "f", L.shape[0])
+    features = finite_matrix(features, "features", len(f))
     lam, U, info = laplacian_eigenbasis(L, K)
     size = float(np.linalg.norm(f))
     if not (size > 0 and np.isfinite(size)):

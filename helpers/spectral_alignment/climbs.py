@@ -11,7 +11,8 @@ import numpy as np
 from helpers.core.linalg import complement, orthonormal_basis
 from helpers.core.randomness import as_generator
 from helpers.spectral_alignment.gain_problems import low_and_high_targets
-from helpers.spectral_alignment.neurons import climb_gain, marginal_gain
+from helpers.spectral_alignment.local_search import climb_gain
+from helpers.spectral_alignment.neurons import marginal_gain
 
 __all__ = ["climb_ends"]
 

@@ -23,7 +23,7 @@ from helpers.core.tolerances import (
     PARALLEL_ROWS,
 )
 from helpers.spectral_alignment.exact_search_compiled import neuron_gain
-from helpers.spectral_alignment.neurons import parallel_classes
+from helpers.spectral_alignment.gating_patterns import parallel_classes
 
 _SLACK = 1 + CERTIFIED_RELATIVE
 

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import nnls
 
+from helpers.core.checks import finite_vector
 from helpers.core.linalg import complement
 from helpers.core.tolerances import (
     CERTIFIED_RELATIVE,
@@ -34,13 +35,14 @@ from helpers.spectral_alignment.exact_search_compiled import (
     examine,
     sweep_circles,
 )
-from helpers.spectral_alignment.neurons import (
-    _vector,
-    check_uncovered,
+from helpers.spectral_alignment.gating_patterns import (
     enumerate_gating_patterns,
-    local_gain_search,
-    marginal_gain,
     parallel_classes,
+)
+from helpers.spectral_alignment.local_search import local_gain_search
+from helpers.spectral_alignment.neurons import (
+    check_uncovered,
+    marginal_gain,
     reduced_features,
 )
 
@@ -336,7 +338,7 @@ def single_target_gain(Phi, target, QH=None) -> float:
     4.0
     """
     G, _ = reduced_features(Phi)
-    target = _vector(target, len(G), "target")
+    target = finite_vector(target, "target", len(G))
     M, QH = check_uncovered(target[:, None], QH, G.shape[0])
     values = G @ _rays(G).T
     size = np.abs(values).max(axis=0)

@@ -22,10 +22,10 @@ from helpers.core.tolerances import (
     RANK_RELATIVE,
 )
 from helpers.spectral_alignment.exact_search_compiled import neuron_gain
+from helpers.spectral_alignment.gating_patterns import parallel_classes
+from helpers.spectral_alignment.local_search import local_gain_search
 from helpers.spectral_alignment.neurons import (
     check_uncovered,
-    local_gain_search,
-    parallel_classes,
     reduced_features,
     relaxed_gain,
 )

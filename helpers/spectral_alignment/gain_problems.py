@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
+from helpers.core.checks import finite_matrix
 from helpers.core.linalg import (
     check_orthonormal,
     complement,
@@ -25,11 +26,12 @@ from helpers.spectral_alignment.exact_search import (
     maximal_gain_neuron,
 )
 from helpers.spectral_alignment.graphs import graph_laplacian, knn_graph
-from helpers.spectral_alignment.neurons import (
-    _finite_matrix,
-    check_uncovered,
+from helpers.spectral_alignment.local_search import (
     gating_fixed_point,
     local_gain_search,
+)
+from helpers.spectral_alignment.neurons import (
+    check_uncovered,
     marginal_gain,
     reduced_features,
 )
@@ -155,7 +157,7 @@ def greedy_gain_problems(Phi, U, steps: int) -> Iterator[GainProblem]:
     if isinstance(steps, bool) or steps % 1 != 0 or steps < 1:
         raise ValueError(f"steps must be a whole number >= 1, got {steps!r}")
     U = check_orthonormal(U, "U")
-    Phi = _finite_matrix(Phi, "Phi", len(U))
+    Phi = finite_matrix(Phi, "Phi", len(U))
     H = Phi
     for _ in range(int(steps)):
         QH = orthonormal_basis(H)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigvalsh
 
+from helpers.core.checks import finite_matrix, finite_vector
 from helpers.core.randomness import spawn
 from helpers.spectral_alignment.coverage import (
     ky_fan_limits,
@@ -30,11 +31,7 @@ from helpers.spectral_alignment.greedy import (
     greedy_coverage,
     random_oracle,
 )
-from helpers.spectral_alignment.neurons import (
-    _features,
-    _finite_matrix,
-    _vector,
-)
+from helpers.spectral_alignment.neurons import _features
 from helpers.spectral_alignment.sample_sets import sample_set
 from helpers.spectral_alignment.spectra import (
     dirichlet_energy,
@@ -133,8 +130,8 @@ def graph_selection_objective(
     if not (size > 0 and np.isfinite(size)):
         raise ValueError(f"f must be finite and not zero, its norm is {size}")
     L = graph_laplacian(W, kind)
-    f = _vector(f, L.shape[0], "f")
-    Phi = _finite_matrix(Phi, "Phi", len(f))
+    f = finite_vector(f, "f", L.shape[0])
+    Phi = finite_matrix(Phi, "Phi", len(f))
     lam, U, info = laplacian_eigenbasis(L, K)
     trace = greedy_coverage(Phi, U, t, Phi, oracle)
     low, high = (np.linalg.norm(x) / size for x in low_pass_split(U, f))
@@ -189,7 +186,7 @@ def held_out_error(Phi, f, theta, Phi_new, f_new) -> float:
     >>> held_out_error(Phi, [0, 0, 1], [[1.0, 0.0]], [[3.0, 1.0]], [3.0]) < 1e-9
     True
     """
-    Phi, Phi_new = _features(Phi), _finite_matrix(Phi_new, "Phi_new")
+    Phi, Phi_new = _features(Phi), finite_matrix(Phi_new, "Phi_new")
     m = Phi.shape[1]
     theta = np.atleast_2d(np.asarray(theta, dtype=float))
     if Phi_new.shape[1] != m or theta.shape[1:] != (m,):
@@ -199,7 +196,7 @@ def held_out_error(Phi, f, theta, Phi_new, f_new) -> float:
         )
     if not np.isfinite(theta).all():
         raise ValueError("theta must be finite, it holds NaN or infinity")
-    f_new = _vector(f_new, len(Phi_new), "f_new")
+    f_new = finite_vector(f_new, "f_new", len(Phi_new))
     if not f_new.any():
         raise ValueError("f_new must not be zero")
 
@@ -248,7 +245,7 @@ def mixture_surrogate(W, f, K: int) -> float:
     """
     L = graph_laplacian(W)
     L = L.toarray() if hasattr(L, "toarray") else L
-    f = _vector(f, len(L), "f")
+    f = finite_vector(f, "f", len(L))
     if isinstance(K, bool) or K % 1 != 0 or not 1 <= K < len(L):
         raise ValueError(f"K must be in 1..{len(L) - 1}, got {K!r}")
     if not np.linalg.norm(f) > 0:

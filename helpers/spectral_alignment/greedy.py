@@ -29,11 +29,8 @@ from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import COVERED_RELATIVE, GAIN_TIE, ROUNDING
 from helpers.spectral_alignment.coverage import _paired, residual_matrix
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
-from helpers.spectral_alignment.neurons import (
-    _features,
-    local_gain_search,
-    marginal_gain,
-)
+from helpers.spectral_alignment.local_search import local_gain_search
+from helpers.spectral_alignment.neurons import _features, marginal_gain
 
 BISECTIONS = 60
 

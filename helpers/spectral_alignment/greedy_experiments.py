@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
+from helpers.core.checks import finite_matrix
 from helpers.core.linalg import check_orthonormal, complement
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import COVERED_RELATIVE
@@ -26,7 +27,6 @@ from helpers.spectral_alignment.greedy import (
     greedy_coverage,
     random_oracle,
 )
-from helpers.spectral_alignment.neurons import _finite_matrix
 from helpers.spectral_alignment.norm_curves import variation_pareto_curve
 from helpers.spectral_alignment.norm_experiments import MUS
 from helpers.spectral_alignment.sample_sets import sample_set, three_clouds
@@ -279,7 +279,7 @@ def representability_floor(Phi, UK, Y, epsilon: float) -> float:
     if not (np.isfinite(epsilon) and epsilon >= 0):
         raise ValueError(f"epsilon must be finite and >= 0, got {epsilon!r}")
     if Phi is not None:
-        Phi = _finite_matrix(Phi, "Phi", len(UK))
+        Phi = finite_matrix(Phi, "Phi", len(UK))
     best = 0.0
     for y in Y.T:
         if not y.any():

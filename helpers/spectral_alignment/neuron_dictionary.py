@@ -26,11 +26,11 @@ from helpers.core.tolerances import (
     SAME_ATOM,
 )
 from helpers.spectral_alignment.exact_search_compiled import circle_events
-from helpers.spectral_alignment.neurons import (
+from helpers.spectral_alignment.gating_patterns import (
     enumerate_gating_patterns,
     parallel_classes,
-    reduced_features,
 )
+from helpers.spectral_alignment.neurons import reduced_features
 from helpers.spectral_alignment.partitions import (
     partition_basis,
     sample_partition,

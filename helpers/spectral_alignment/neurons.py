@@ -1,4 +1,4 @@
-r"""One ReLU neuron on a fixed sample: capture, gain, gates, local search.
+r"""One ReLU neuron on a fixed sample: capture, gain, gates, relaxed bounds.
 
 Features ``Phi`` have one sample a row, shape ``(n, m)``, the bias column
 included; a neuron is a vector ``theta`` of shape ``(m,)`` and its values on
@@ -13,26 +13,15 @@ included, has gain 0; a sample with :math:`(\Phi\theta)_i=0` is off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import eigvalsh, null_space
-from scipy.optimize import linprog, minimize
-from scipy.sparse.csgraph import connected_components
+from scipy.linalg import null_space
+from scipy.optimize import linprog
 
+from helpers.core.checks import finite_matrix, finite_vector
 from helpers.core.linalg import check_orthonormal, complement
-from helpers.core.randomness import Seed, as_generator
-from helpers.core.tolerances import (
-    CONE_SLACK,
-    ORTHONORMAL,
-    PARALLEL_ROWS,
-    QUASI_NEWTON_GRADIENT,
-    RANK_RELATIVE,
-)
-from helpers.spectral_alignment.spectra import leverage_scores
+from helpers.core.tolerances import CONE_SLACK, ORTHONORMAL, RANK_RELATIVE
 
 
 class RelaxedGain(NamedTuple):
@@ -43,53 +32,8 @@ class RelaxedGain(NamedTuple):
     theta: np.ndarray
 
 
-@dataclass(frozen=True)
-class LocalSearch:
-    """What a local method found from its starts.
-
-    Attributes
-    ----------
-    theta : ndarray, shape (m,)
-        The best neuron, scaled so that its values have norm 1 where it is
-        not dead.
-    gain : float
-        Its marginal gain: a lower bound of the maximum, never a certificate.
-    gains : ndarray, shape (starts,)
-        Where each start ended, in order of the starts.
-    """
-
-    theta: np.ndarray
-    gain: float
-    gains: np.ndarray
-
-
-def _finite_matrix(x, name: str, rows: int | None = None) -> np.ndarray:
-    x = np.asarray(x, dtype=float)
-    if x.ndim != 2 or x.shape[0] == 0:
-        raise ValueError(
-            f"{name} must be a matrix with one sample a row, got {x.shape}"
-        )
-    if rows is not None and x.shape[0] != rows:
-        raise ValueError(f"{name} must have {rows} rows, got {x.shape}")
-    if not np.isfinite(x).all():
-        raise ValueError(f"{name} must be finite, it holds NaN or infinity")
-    return x
-
-
-def _vector(x, size: int, name: str) -> np.ndarray:
-    x = np.asarray(x, dtype=float)
-    if x.shape != (size,):
-        raise ValueError(f"{name} must have shape ({size},), got {x.shape}")
-    if not np.isfinite(x).all():
-        raise ValueError(f"{name} must be finite, it holds NaN or infinity")
-    return x
-
-
 def _features(Phi) -> np.ndarray:
-    Phi = _finite_matrix(Phi, "Phi")
-    if Phi.shape[1] == 0:
-        raise ValueError("Phi must have at least one column, got none")
-    return Phi
+    return finite_matrix(Phi, "Phi", columns=1)
 
 
 def _pattern(S, n: int) -> np.ndarray:
@@ -136,10 +80,8 @@ def check_uncovered(M, QH, n: int) -> tuple[np.ndarray, np.ndarray]:
     >>> QH.shape
     (3, 0)
     """
-    M = _finite_matrix(M, "M", n)
-    if M.shape[1] == 0:
-        raise ValueError("M must have at least one column, got none")
-    QH = np.zeros((n, 0)) if QH is None else _finite_matrix(QH, "QH", n)
+    M = finite_matrix(M, "M", n, columns=1)
+    QH = np.zeros((n, 0)) if QH is None else finite_matrix(QH, "QH", n)
     QH = check_orthonormal(QH, "QH")
     inside = np.abs(QH.T @ M).max(initial=0.0)
     if inside > ORTHONORMAL * max(1.0, np.abs(M).max()):
@@ -217,7 +159,7 @@ def gating_pattern(Phi, theta) -> np.ndarray:
     array([False, False,  True])
     """
     Phi = _features(Phi)
-    return Phi @ _vector(theta, Phi.shape[1], "theta") > 0
+    return Phi @ finite_vector(theta, "theta", Phi.shape[1]) > 0
 
 
 def gating_pencil(Phi, S, M, QH=None) -> tuple[np.ndarray, np.ndarray]:
@@ -376,7 +318,7 @@ def realizable_direction(Phi, S, v, QH=None) -> np.ndarray | None:
     True
     """
     Phi = _features(Phi)
-    S, v = _pattern(S, Phi.shape[0]), _vector(v, Phi.shape[0], "v")
+    S, v = _pattern(S, Phi.shape[0]), finite_vector(v, "v", Phi.shape[0])
     QH = np.zeros((v.size, 0)) if QH is None else check_orthonormal(QH, "QH")
     gated = Phi * S[:, None]
     target = complement(QH, v)
@@ -506,7 +448,7 @@ def marginal_gain_gradient(theta, Phi, M, QH=None) -> np.ndarray:
     array([ 0.5, -0.5])
     """
     Phi = _features(Phi)
-    theta = _vector(theta, Phi.shape[1], "theta")
+    theta = finite_vector(theta, "theta", Phi.shape[1])
     M, QH = check_uncovered(M, QH, Phi.shape[0])
     return _gain_and_gradient(theta, Phi, M, QH)[1]
 
@@ -522,507 +464,3 @@ def _gain_and_gradient(theta, Phi, M, QH) -> tuple[float, np.ndarray]:
     gain = captured @ captured / mass
     slope = 2 * (M @ captured - gain * rest) / mass
     return float(gain), Phi.T @ (slope * (h > 0))
-
-
-def count_gating_patterns(n: int, rank: int) -> int:
-    r"""Number of patterns of ``n`` samples in general position.
-
-    :math:`2\sum_{k<r}\binom{n-1}k`, the cells of a central arrangement of
-    ``n`` hyperplanes in :math:`\mathbb R^r`, any ``r`` of whose normals are
-    independent. Otherwise there are fewer.
-
-    Parameters
-    ----------
-    n : int >= 1
-    rank : int >= 1
-        Rank of the features, the bias column included.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If an argument is not a whole number of at least 1.
-
-    Notes
-    -----
-    Source: Cover, IEEE Trans. Electronic Computers 14 (1965).
-
-    Examples
-    --------
-    >>> [count_gating_patterns(n, 3) for n in (4, 6, 10, 15)]
-    [14, 32, 92, 212]
-    """
-    for value, name in ((n, "n"), (rank, "rank")):
-        if isinstance(value, bool) or value % 1 != 0 or value < 1:
-            raise ValueError(
-                f"{name} must be a whole number >= 1, got {value!r}"
-            )
-    return 2 * sum(comb(int(n) - 1, k) for k in range(int(rank)))
-
-
-def enumerate_gating_patterns(Phi) -> np.ndarray:
-    r"""All patterns that a neuron can have with no sample on its boundary.
-
-    Every cell of the arrangement has a facet, and facets on one hyperplane
-    are the cells of the others' arrangement in it: the patterns are found by
-    recursion over the rank, and no linear programme is needed.
-
-    Parameters
-    ----------
-    Phi : array_like, shape (n, m)
-        Of rank ``r >= 1``. Duplicated, opposite and zero rows are allowed;
-        a zero row is never active.
-
-    Returns
-    -------
-    ndarray of bool, shape (cells, n)
-        In lexicographic order. Patterns of neurons with
-        :math:`(\Phi\theta)_i=0` somewhere need not be among them; their
-        values are those of every neighbouring cell's linear map.
-
-    Raises
-    ------
-    ValueError
-        If ``Phi`` is zero or not a finite matrix.
-
-    Notes
-    -----
-    :math:`O(n^{r-1})` patterns of :math:`n` bits, each found about
-    :math:`r!` times: for small ranks, and for checks.
-
-    Source: ours; a recursion by deletion and restriction, as in Zaslavsky
-    (1975).
-
-    Examples
-    --------
-    >>> enumerate_gating_patterns([[1.0], [2.0], [-1.0]]).astype(int)
-    array([[0, 0, 1],
-           [1, 1, 0]])
-    """
-    G, _ = reduced_features(Phi)
-    return _cells(G) > 0
-
-
-def _cells(G) -> np.ndarray:
-    """Sign vectors of the cells, for rows that span their space."""
-    first, sign = parallel_classes(G)
-    if G.shape[1] == 1 or np.unique(first[sign != 0]).size == 1:
-        one = sign.astype(np.int8)
-        return np.unique(np.stack([one, -one]), axis=0)
-    found = []
-    for i in np.unique(first[sign != 0]):
-        plane = null_space(G[i][None, :])
-        rest = G @ plane
-        rest[(first == i) | (sign == 0)] = 0.0
-        for cell in _cells(_essential(rest)):
-            on = np.where(first == i, sign, 0)
-            found += [cell + on, cell - on]
-    return np.unique(np.array(found, dtype=np.int8), axis=0)
-
-
-def _essential(G) -> np.ndarray:
-    """The same arrangement in the span of its normals."""
-    left, sigma, _ = np.linalg.svd(G, full_matrices=False)
-    kept = sigma > RANK_RELATIVE * max(sigma[0], 1.0)
-    rows = left[:, kept] * sigma[kept]
-    return rows if kept.any() else np.zeros((len(G), 1))
-
-
-def parallel_classes(G) -> tuple[np.ndarray, np.ndarray]:
-    r"""Group the rows that have one hyperplane in common.
-
-    Parameters
-    ----------
-    G : array_like, shape (n, r)
-
-    Returns
-    -------
-    first : ndarray of int, shape (n,)
-        Smallest index among the rows parallel to this one.
-    sign : ndarray of int, shape (n,)
-        1 if the row points the same way as that first row, -1 if the
-        opposite way, 0 if the row is zero (then it is in no class, and
-        ``first`` is its own index).
-
-    Raises
-    ------
-    ValueError
-        If ``G`` is not a finite matrix.
-
-    Notes
-    -----
-    Rows at an angle below 1e-9 count as parallel, rows below 1e-10 of the
-    largest as zero. :math:`O(n^2r)`.
-
-    Source: ours.
-
-    Examples
-    --------
-    >>> parallel_classes([[1.0, 0], [0, 1], [-2, 0], [0, 0]])
-    (array([0, 1, 0, 3]), array([ 1,  1, -1,  0]))
-    """
-    G = _finite_matrix(G, "G")
-    size = np.linalg.norm(G, axis=1)
-    nonzero = size > RANK_RELATIVE * size.max()
-    unit = G / np.where(nonzero, size, 1.0)[:, None]
-    first, sign = np.arange(len(G)), np.zeros(len(G), dtype=int)
-    for i in np.flatnonzero(nonzero):
-        if sign[i]:
-            continue
-        cosine = unit @ unit[i]
-        apart = np.linalg.norm(unit - cosine[:, None] * unit[i], axis=1)
-        same = nonzero & (sign == 0) & (apart < PARALLEL_ROWS)
-        first[same] = i
-        sign[same] = np.where(cosine[same] > 0, 1, -1)
-    return first, sign
-
-
-def _starts(starts) -> int:
-    if isinstance(starts, bool) or starts % 1 != 0 or starts < 1:
-        raise ValueError(f"starts must be a whole number >= 1, got {starts!r}")
-    return int(starts)
-
-
-def _best(G, T, ends, gains) -> LocalSearch:
-    best = int(np.argmax(gains))
-    eta = ends[best]
-    size = np.linalg.norm(np.maximum(G @ eta, 0.0))
-    eta = eta / size if size > 0 else eta
-    return LocalSearch(T @ eta, float(gains[best]), np.array(gains))
-
-
-def local_gain_search(Phi, M, QH=None, starts: int = 10, rng: Seed = 0):
-    r"""Climb the gain by L-BFGS from random neurons.
-
-    Directions are drawn evenly from the sphere of the whitened features
-    (:func:`reduced_features`), in which the search runs.
-
-    Parameters
-    ----------
-    Phi : array_like, shape (n, m)
-        Any rank.
-    M : array_like, shape (n, K)
-    QH : array_like, shape (n, p), optional
-    starts : int >= 1
-    rng : int, SeedSequence or numpy.random.Generator
-
-    Returns
-    -------
-    LocalSearch
-
-    Raises
-    ------
-    ValueError
-        As :func:`check_uncovered`, or if ``starts`` is not positive.
-
-    Notes
-    -----
-    The gain has many local maxima and kinks on the arrangement: the best of
-    50 starts can still be less than half of the maximum.
-
-    Source: ours; the gradient is :func:`marginal_gain_gradient`.
-
-    Examples
-    --------
-    >>> Phi = np.array([[-1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> constant = np.ones((3, 1)) / np.sqrt(3)
-    >>> round(local_gain_search(Phi, constant, starts=5).gain, 6)
-    1.0
-    """
-    G, T = reduced_features(Phi)
-    M, QH = check_uncovered(M, QH, G.shape[0])
-    rng, starts = as_generator(rng), _starts(starts)
-    ends, gains = [], []
-    for eta in rng.normal(size=(starts, G.shape[1])):
-        end = _climb(eta / np.linalg.norm(eta), G, M, QH)
-        ends.append(end)
-        gains.append(_gain_and_gradient(end, G, M, QH)[0])
-    return _best(G, T, ends, gains)
-
-
-def climb_gain(theta, Phi, M, QH=None) -> np.ndarray:
-    r"""Climb the gain by L-BFGS from one given neuron.
-
-    Parameters
-    ----------
-    theta : array_like, shape (m,)
-        Where to start; what is returned has no smaller gain.
-    Phi : array_like, shape (n, m)
-    M : array_like, shape (n, K)
-    QH : array_like, shape (n, p), optional
-
-    Returns
-    -------
-    ndarray, shape (m,)
-
-    Raises
-    ------
-    ValueError
-        As :func:`marginal_gain_gradient`.
-
-    Notes
-    -----
-    Source: ours.
-
-    Examples
-    --------
-    >>> end = climb_gain([1.0, 1.0], np.eye(2), [[1.0], [0.0]])
-    >>> round(marginal_gain(np.maximum(end, 0), [[1.0], [0.0]]), 6)
-    1.0
-    """
-    Phi = _features(Phi)
-    theta = _vector(theta, Phi.shape[1], "theta")
-    M, QH = check_uncovered(M, QH, Phi.shape[0])
-    return _climb(theta, Phi, M, QH)
-
-
-def _climb(eta, G, M, QH) -> np.ndarray:
-    def loss(eta):
-        gain, gradient = _gain_and_gradient(eta, G, M, QH)
-        return -gain, -gradient
-
-    end = minimize(
-        loss,
-        eta,
-        jac=True,
-        method="L-BFGS-B",
-        options={"gtol": QUASI_NEWTON_GRADIENT, "ftol": 0.0},
-    ).x
-    return end if -loss(end)[0] >= -loss(eta)[0] else eta
-
-
-def gating_fixed_point(
-    Phi, M, QH=None, starts: int = 10, rng: Seed = 0, steps: int = 100
-):
-    r"""Iterate: relaxed maximiser of the pattern, then its new pattern.
-
-    Each step takes the better sign of the maximiser of
-    :func:`relaxed_gain`; a start ends when the gain no longer grows.
-
-    Parameters
-    ----------
-    Phi : array_like, shape (n, m)
-    M : array_like, shape (n, K)
-    QH : array_like, shape (n, p), optional
-    starts : int >= 1
-    rng : int, SeedSequence or numpy.random.Generator
-    steps : int >= 1
-        Largest number of steps from a start.
-
-    Returns
-    -------
-    LocalSearch
-
-    Raises
-    ------
-    ValueError
-        As :func:`local_gain_search`.
-
-    Notes
-    -----
-    Source: ours (suggested by Proposition 4.3).
-
-    Examples
-    --------
-    >>> Phi = np.array([[-1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> constant = np.ones((3, 1)) / np.sqrt(3)
-    >>> round(gating_fixed_point(Phi, constant, starts=5).gain, 6)
-    1.0
-    """
-    G, T = reduced_features(Phi)
-    M, QH = check_uncovered(M, QH, G.shape[0])
-    rng, ends, gains = as_generator(rng), [], []
-    for eta in rng.normal(size=(_starts(starts), G.shape[1])):
-        gain = _gain_and_gradient(eta, G, M, QH)[0]
-        for _ in range(_starts(steps)):
-            relaxed = relaxed_gain(G, G @ eta > 0, M, QH).theta
-            signs = [relaxed, -relaxed]
-            values = [_gain_and_gradient(x, G, M, QH)[0] for x in signs]
-            if max(values) <= gain:
-                break
-            gain, eta = max(values), signs[int(np.argmax(values))]
-        ends.append(eta)
-        gains.append(gain)
-    return _best(G, T, ends, gains)
-
-
-def _active(active, n: int) -> np.ndarray:
-    active = np.asarray(active)
-    if active.dtype != bool:
-        if active.ndim != 1 or not np.isin(active, np.arange(n)).all():
-            raise ValueError(
-                f"active must be a mask of {n} samples or indices in "
-                f"0..{n - 1}, got {active!r}"
-            )
-        mask = np.zeros(n, dtype=bool)
-        mask[active.astype(int)] = True
-        active = mask
-    if active.shape != (n,):
-        raise ValueError(
-            f"active must be a mask of {n} samples, got shape {active.shape}"
-        )
-    if not active.any():
-        raise ValueError("active must hold at least one sample, got none")
-    return active
-
-
-def dirichlet_eigenvalue(L, active) -> float:
-    r"""Smallest eigenvalue of the Laplacian on an active set.
-
-    :math:`\lambda_{\min}(\mathcal L_{AA})`: the least energy of a unit
-    function that vanishes outside ``A``.
-
-    Parameters
-    ----------
-    L : array_like or sparse array, shape (n, n)
-        Graph Laplacian of either kind.
-    active : array_like, mask of shape (n,) or indices
-        Not empty.
-
-    Returns
-    -------
-    float
-        At least 0; 0 exactly if ``A`` holds a whole component.
-
-    Raises
-    ------
-    ValueError
-        If ``L`` is not a finite square matrix or ``active`` does not fit.
-
-    Notes
-    -----
-    Dense, :math:`O(|A|^3)`.
-
-    Source: the spectral-alignment paper, Proposition 4.1.
-
-    Examples
-    --------
-    >>> path = np.array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
-    >>> dirichlet_eigenvalue(path, [2])
-    1.0
-    """
-    L = L.toarray() if sparse.issparse(L) else L
-    L = _finite_matrix(L, "L")
-    if L.shape[0] != L.shape[1]:
-        raise ValueError(f"L must have shape (n, n), got {L.shape}")
-    A = _active(active, L.shape[0])
-    lowest = eigvalsh(L[np.ix_(A, A)], subset_by_index=(0, 0))[0]
-    return max(float(lowest), 0.0)
-
-
-def active_set_bounds(UK, L, active) -> dict[str, float]:
-    r"""What a feature can be that vanishes outside an active set ``A``.
-
-    For :math:`h\ne0` supported on ``A``:
-    :math:`N_K(h)\le\|U_K[A,:]\|_2^2\le\min(1,\sum_{i\in A}\ell_i)`,
-    :math:`R(h)\ge\lambda_{\min}(\mathcal L_{AA})`, and
-    :math:`\lambda_{\min}(\mathcal L_{AA})\le\lambda_{n-|A|+1}`.
-
-    Parameters
-    ----------
-    UK : array_like, shape (n, K)
-        Orthonormal columns.
-    L : array_like or sparse array, shape (n, n)
-        Graph Laplacian of either kind.
-    active : array_like, mask of shape (n,) or indices
-        Not empty.
-
-    Returns
-    -------
-    dict
-        ``capture``: :math:`\|U_K[A,:]\|_2^2`; ``leverage``:
-        :math:`\min(1,\sum_{i\in A}\ell_i)`; ``energy``:
-        :math:`\lambda_{\min}(\mathcal L_{AA})`; ``interlacing``:
-        :math:`\lambda_{n-|A|+1}`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`dirichlet_eigenvalue`, or if ``UK`` does not fit.
-
-    Notes
-    -----
-    Source: the spectral-alignment paper, Proposition 4.1.
-
-    Examples
-    --------
-    The last node of a path of three (both capture bounds are 5/6):
-
-    >>> path = np.array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
-    >>> U = np.array([[1.0, -1.0], [1, 0], [1, 1]]) / np.sqrt([3, 2])
-    >>> bounds = active_set_bounds(U, path, [2])
-    >>> [round(bounds[key], 6) for key in ("capture", "leverage")]
-    [0.833333, 0.833333]
-    >>> [round(bounds[key], 6) for key in ("energy", "interlacing")]
-    [1.0, 3.0]
-    """
-    scores = leverage_scores(UK)
-    UK = np.asarray(UK, dtype=float)
-    A = _active(active, scores.size)
-    full = L.toarray() if sparse.issparse(L) else np.asarray(L, dtype=float)
-    if full.shape != (scores.size, scores.size):
-        raise ValueError(
-            f"L must have shape {(scores.size, scores.size)}, got {full.shape}"
-        )
-    index = scores.size - int(A.sum())
-    energy = dirichlet_eigenvalue(full, A)
-    upper = eigvalsh(full, subset_by_index=(index, index))[0]
-    return {
-        "capture": min(float(np.linalg.norm(UK[A], 2) ** 2), 1.0),
-        "leverage": min(float(scores[A].sum()), 1.0),
-        "energy": energy,
-        "interlacing": max(float(upper), 0.0),
-    }
-
-
-def nodal_domains(W, x, rtol: float = RANK_RELATIVE) -> int:
-    r"""Number of strong nodal domains of a function on a graph.
-
-    Components of the graph on the samples where ``x`` is positive, and on
-    those where it is negative: the supports of :math:`\sigma(\pm x)`.
-
-    Parameters
-    ----------
-    W : array_like or sparse array, shape (n, n)
-        Weights; only whether they are zero matters.
-    x : array_like, shape (n,)
-    rtol : float >= 0
-        Values below this fraction of the largest count as zero.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree or ``x`` is not finite.
-
-    Notes
-    -----
-    Source: Davies, Gladwell, Leydold and Stadler, Linear Algebra Appl. 336
-    (2001); Remark 4.2 of the spectral-alignment paper.
-
-    Examples
-    --------
-    >>> path = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
-    >>> nodal_domains(path, [1.0, -2.0, 1.0])
-    3
-    """
-    W = W if sparse.issparse(W) else _finite_matrix(W, "W")
-    if W.shape[0] != W.shape[1]:
-        raise ValueError(f"W must have shape (n, n), got {W.shape}")
-    W = sparse.csr_array(W)
-    x = _vector(x, W.shape[0], "x")
-    W.eliminate_zeros()
-    cut = rtol * np.abs(x).max()
-    domains = 0
-    for side in (x > cut, x < -cut):
-        part = np.flatnonzero(side)
-        if part.size:
-            inside = W[part][:, part]
-            domains += connected_components(inside, directed=False)[0]
-    return int(domains)

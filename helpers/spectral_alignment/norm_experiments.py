@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import make_moons
 
+from helpers.core.checks import finite_matrix, finite_vector
 from helpers.spectral_alignment.graphs import graph_laplacian, knn_graph
-from helpers.spectral_alignment.neurons import _finite_matrix, _vector
 from helpers.spectral_alignment.norm_curves import (
     representability_curve,
     variation_pareto_curve,
@@ -144,8 +144,8 @@ def near_pair(X, i: int, step, h: float) -> tuple[np.ndarray, np.ndarray]:
     >>> near_pair([[0.0], [2.0]], 1, [1.0], 0.5)[0].tolist()
     [[0.0, 1.0], [2.0, 1.0], [2.5, 1.0]]
     """
-    X = _finite_matrix(X, "X")
-    step = _vector(step, X.shape[1], "step")
+    X = finite_matrix(X, "X")
+    step = finite_vector(step, "step", X.shape[1])
     if isinstance(i, bool) or i % 1 != 0 or not -len(X) <= i < len(X):
         raise ValueError(f"i must be a sample of {len(X)}, got {i!r}")
     size = np.linalg.norm(step)

@@ -15,10 +15,12 @@ import numpy as np
 from helpers.core.linalg import orthonormal_basis
 from helpers.core.randomness import Seed, as_generator
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
-from helpers.spectral_alignment.neurons import (
-    check_uncovered,
+from helpers.spectral_alignment.local_search import (
     climb_gain,
     local_gain_search,
+)
+from helpers.spectral_alignment.neurons import (
+    check_uncovered,
     marginal_gain,
     marginal_gain_gradient,
     reduced_features,

@@ -8,7 +8,12 @@ import numpy as np
 
 from helpers.core.linalg import check_orthonormal
 from helpers.core.randomness import Seed, as_generator, spawn
+from helpers.spectral_alignment.active_bounds import dirichlet_eigenvalue
 from helpers.spectral_alignment.coverage import coverage_sines
+from helpers.spectral_alignment.spectra import (
+    leverage_scores,
+    rayleigh_quotient,
+)
 
 
 def neurons_active_on(
@@ -159,4 +164,91 @@ def sparse_layers(
         alone=alone / np.where(size > 0, size, 1.0),
         captured=np.sum(1 - sines**2, axis=1),
         gap=sines[:, 0],
+    )
+
+
+class SparseBounds(NamedTuple):
+    """What single neurons are, and what their active sets allow; each of
+    shape ``(count,)``."""
+
+    alone: np.ndarray
+    capture: np.ndarray
+    leverage: np.ndarray
+    rayleigh: np.ndarray
+    energy: np.ndarray
+
+
+def sparse_neuron_bounds(
+    X, UK, L, fraction: float, *, count: int, seed: int = 0
+) -> SparseBounds:
+    r"""Proposition 4.1 for neurons that are on for a fraction of the samples.
+
+    For every neuron, with ``A`` the samples that it is on for:
+    :math:`N_K(h)\le\|U_K[A,:]\|_2^2\le\min(1,\sum_{i\in A}\ell_i)` and
+    :math:`R(h)\ge\lambda_{\min}(\mathcal L_{AA})`.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+    UK : array_like, shape (n, K)
+        Orthonormal columns.
+    L : array_like or sparse array, shape (n, n)
+        Graph Laplacian of either kind.
+    fraction : float, in (0, 1]
+    count : int >= 1
+    seed : int
+        The same seed gives the same weights for every fraction.
+
+    Returns
+    -------
+    SparseBounds
+        ``alone``: :math:`N_K(h)`; ``capture`` and ``leverage``, its two
+        bounds; ``rayleigh``: :math:`R(h)`; ``energy``, its lower bound.
+
+    Raises
+    ------
+    ValueError
+        As :func:`neurons_active_on` and
+        :func:`helpers.spectral_alignment.active_bounds.dirichlet_eigenvalue`,
+        or if a neuron is off on all samples because they tie.
+
+    Notes
+    -----
+    A dense eigenvalue for each neuron, :math:`O(|A|^3)`.
+
+    Source: ours (experiment E2); the spectral-alignment paper, Proposition
+    4.1.
+
+    Examples
+    --------
+    One of the two ends of a path of three, whatever the weights:
+
+    >>> path = np.array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
+    >>> U = np.array([[1.0, -1.0], [1, 0], [1, 1]]) / np.sqrt([3, 2])
+    >>> X = [[-1.0], [0.0], [1.0]]
+    >>> found = sparse_neuron_bounds(X, U, path, 1 / 3, count=4)
+    >>> found.capture.round(6).tolist(), found.energy.tolist()
+    ([0.833333, 0.833333, 0.833333, 0.833333], [1.0, 1.0, 1.0, 1.0])
+    """
+    UK = check_orthonormal(UK, "UK")
+    if np.shape(X)[:1] != UK.shape[:1]:
+        raise ValueError(
+            f"X must have {len(UK)} rows as UK has, got shape {np.shape(X)}"
+        )
+    if np.shape(L) != (len(UK), len(UK)):
+        raise ValueError(
+            f"L must have shape {(len(UK), len(UK))}, got {np.shape(L)}"
+        )
+    H = neurons_active_on(X, fraction, count, spawn(seed, 1)[0])
+    if not H.any(axis=0).all():
+        raise ValueError(
+            "X must have different rows: a neuron is off where all tie"
+        )
+    scores, sets = leverage_scores(UK), [h > 0 for h in H.T]
+    return SparseBounds(
+        alone=np.sum((UK.T @ H) ** 2, axis=0) / np.sum(H**2, axis=0),
+        capture=np.array([np.linalg.norm(UK[A], 2) ** 2 for A in sets]),
+        leverage=np.array([min(scores[A].sum(), 1.0) for A in sets]),
+        rayleigh=rayleigh_quotient(L, H),
+        energy=np.array([dirichlet_eigenvalue(L, A) for A in sets]),
     )

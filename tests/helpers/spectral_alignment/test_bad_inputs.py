@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 from helpers.spectral_alignment import (
+    active_bounds,
     block_norms,
     census,
     clusters,
     coverage,
     exact_search,
+    gating_patterns,
     graph_choice,
     graphs,
     greedy,
     leverage,
-    neurons,
     norm_experiments,
     partitions,
     sample_sets,
@@ -132,7 +133,7 @@ def test_dependent_and_dead_columns_change_nothing():
         (block_norms.dual_bound, (COPIES, SPIKE, SPIKE, NAN), "H0 must"),
         (spectra.fix_signs, (NAN,), "U must be a finite"),
         (spectra.low_pass_split, (2 * np.eye(2), [1, 1]), "UK must"),
-        (neurons.nodal_domains, (np.ones((2, 3)), [1, 1]), "W must"),
+        (active_bounds.nodal_domains, (np.ones((2, 3)), [1, 1]), "W must"),
         (norm_experiments.near_pair, (np.eye(2), 2, [1, 0], 1.0), "i must"),
         (norm_experiments.moons_problem, (10,), "n must"),
         (
@@ -140,7 +141,11 @@ def test_dependent_and_dead_columns_change_nothing():
             (COPIES, SPIKE, [[1.0, 0]], COPIES, 0 * SPIKE),
             "f_new must",
         ),
-        (neurons.count_gating_patterns, (np.inf, 1), "n must be a whole"),
+        (
+            gating_patterns.count_gating_patterns,
+            (np.inf, 1),
+            "n must be a whole",
+        ),
         (sample_sets.sample_set, ("moons", np.nan), "n must be a whole"),
     ],
 )

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from helpers.core.linalg import complement, orthonormal_basis
-from helpers.spectral_alignment import graphs, neurons, spectra
+from helpers.spectral_alignment import (
+    gating_patterns,
+    graphs,
+    neurons,
+    spectra,
+)
 from helpers.spectral_alignment.cone_faces import (
     extreme_rays,
     pattern_maximum,
@@ -124,7 +129,7 @@ def test_the_best_pattern_is_the_exact_maximum(seed):
     M = complement(Q, U)
     each = [
         pattern_maximum(F, S, M, Q)
-        for S in neurons.enumerate_gating_patterns(F)
+        for S in gating_patterns.enumerate_gating_patterns(F)
     ]
     exact = maximal_gain_neuron(F, M, Q).gain
     assert max(each) == pytest.approx(exact, abs=1e-8)
@@ -139,7 +144,7 @@ def test_f3_is_attained_in_eight_closed_cones():
     M = complement(Q, U)
     attained = [
         set(np.flatnonzero(S) + 1)
-        for S in neurons.enumerate_gating_patterns(F)
+        for S in gating_patterns.enumerate_gating_patterns(F)
         if pattern_maximum(F, S, M, Q) > 0.2290343419 - 1e-8
     ]
     four = [{3, 5}, {3, 5, 6}, {2, 4, 6}, {2, 4, 5, 6}]

@@ -15,7 +15,9 @@ from helpers.spectral_alignment import (
     exact_search,
     exact_search_compiled,
     exact_tree,
+    gating_patterns,
     graphs,
+    local_search,
     neurons,
     spectra,
 )
@@ -111,11 +113,11 @@ def test_three_routes_agree_and_nothing_sampled_is_better(seed):
     ]
     gains = [r.gain for r in found]
     assert gains == pytest.approx([gains[0]] * 3, abs=1e-9)
-    patterns = neurons.enumerate_gating_patterns(Phi)
+    patterns = gating_patterns.enumerate_gating_patterns(Phi)
     assert {r.cells for r in found} == {len(patterns)}
     Z = relu(Phi @ rng.normal(size=(Phi.shape[1], 1500)))
     sampled = neurons.marginal_gain(Z, M, Q).max()
-    local = neurons.local_gain_search(Phi, M, Q, starts=4, rng=rng).gain
+    local = local_search.local_gain_search(Phi, M, Q, starts=4, rng=rng).gain
     assert max(sampled, local) <= gains[0] * (1 + 1e-9) + 1e-12
     relaxed = max(neurons.relaxed_gain(Phi, S, M, Q).value for S in patterns)
     for r in found:
@@ -153,7 +155,9 @@ def test_other_ranks_against_convex_problems_and_samples(d):
         found = maximal_gain_neuron(Phi, M, Q, method="faces")
         Z = relu(Phi @ rng.normal(size=(d + 1, 5000)))
         assert neurons.marginal_gain(Z, M, Q).max() <= found.gain + 1e-10
-        assert found.cells == len(neurons.enumerate_gating_patterns(Phi))
+        assert found.cells == len(
+            gating_patterns.enumerate_gating_patterns(Phi)
+        )
         one = maximal_gain_neuron(Phi, M[:, :1], Q, method="faces").gain
         convex = exact_search.single_target_gain(Phi, M[:, 0], Q)
         assert one == pytest.approx(convex, abs=1e-8)
@@ -171,8 +175,8 @@ def test_collinear_points_in_rank_four():
     U = np.linalg.qr(rng.normal(size=(7, 3)))[0]
     M, Q = with_features(np.ones((7, 1)), U)
     found = maximal_gain_neuron(Phi, M, Q, method="faces")
-    assert found.cells == len(neurons.enumerate_gating_patterns(Phi))
-    local = neurons.local_gain_search(Phi, M, Q, starts=60, rng=0).gain
+    assert found.cells == len(gating_patterns.enumerate_gating_patterns(Phi))
+    local = local_search.local_gain_search(Phi, M, Q, starts=60, rng=0).gain
     assert local <= found.gain + 1e-10
     # sixty climbs come close, which is all a climb can show
     assert local == pytest.approx(found.gain, rel=1e-2)
@@ -189,7 +193,11 @@ def test_two_moons_need_few_patterns():
     faces = maximal_gain_neuron(Phi, M, Q, method="faces")
     assert cold.gain == pytest.approx(warm.gain, abs=1e-11)
     assert faces.gain == pytest.approx(warm.gain, abs=1e-11)
-    assert warm.cells == faces.cells == neurons.count_gating_patterns(60, 3)
+    assert (
+        warm.cells
+        == faces.cells
+        == gating_patterns.count_gating_patterns(60, 3)
+    )
     assert warm.checked <= cold.checked < warm.cells
     plain = maximal_gain_neuron(Phi, M, Q, warm_starts=30, compiled=False)
     assert plain.checked == warm.checked

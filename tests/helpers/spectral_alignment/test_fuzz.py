@@ -248,15 +248,15 @@ neurons.relaxed_gain Phi S M QH
 neurons.realizable_direction Phi S QH v=f
 neurons.marginal_gain M QH h
 neurons.marginal_gain_gradient theta Phi M QH
-neurons.count_gating_patterns n rank=d
-neurons.enumerate_gating_patterns Phi
-neurons.parallel_classes G=X
-neurons.local_gain_search Phi M QH starts=few
-neurons.climb_gain theta Phi M QH
-neurons.gating_fixed_point Phi M QH starts=few steps=few
-neurons.dirichlet_eigenvalue L active=S
-neurons.active_set_bounds UK L active=S
-neurons.nodal_domains W x=f
+gating_patterns.count_gating_patterns n rank=d
+gating_patterns.enumerate_gating_patterns Phi
+gating_patterns.parallel_classes G=X
+local_search.local_gain_search Phi M QH starts=few
+local_search.climb_gain theta Phi M QH
+local_search.gating_fixed_point Phi M QH starts=few steps=few
+active_bounds.dirichlet_eigenvalue L active=S
+active_bounds.active_set_bounds UK L active=S
+active_bounds.nodal_domains W x=f
 norm_curves.variation_pareto_curve Phi UK H0 mus=shares rounds=few
 norm_curves.representability_curve Phi UK mus=shares
 norm_experiments.moons_problem n=twelve K

@@ -8,7 +8,14 @@ from scipy.optimize import approx_fprime
 
 from helpers.core.linalg import complement, orthonormal_basis
 from helpers.core.tolerances import FINITE_DIFFERENCE
-from helpers.spectral_alignment import graphs, neurons, spectra
+from helpers.spectral_alignment import (
+    active_bounds,
+    gating_patterns,
+    graphs,
+    local_search,
+    neurons,
+    spectra,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 F3_POINTS = np.array([[0, 0], [1, 0], [0, 1], [2, 1], [1, 3], [3, 2]], float)
@@ -92,7 +99,7 @@ def test_inside_its_pattern_a_neuron_is_a_rayleigh_quotient(seed):
 
 def test_relaxed_gain_without_features_is_a_principal_angle():
     Phi, U = f3()
-    for S in neurons.enumerate_gating_patterns(Phi):
+    for S in gating_patterns.enumerate_gating_patterns(Phi):
         if S.any():
             Q = orthonormal_basis(Phi * S[:, None])
             expected = np.linalg.norm(U.T @ Q, 2) ** 2
@@ -177,8 +184,10 @@ def test_gradient_against_scipy_once():
 def test_pattern_counts_in_general_position(n, cells):
     rng = np.random.default_rng(n)
     Phi = np.column_stack([rng.normal(size=(n, 2)), np.ones(n)])
-    patterns = neurons.enumerate_gating_patterns(Phi)
-    assert len(patterns) == cells == neurons.count_gating_patterns(n, 3)
+    patterns = gating_patterns.enumerate_gating_patterns(Phi)
+    assert (
+        len(patterns) == cells == gating_patterns.count_gating_patterns(n, 3)
+    )
 
 
 @settings(max_examples=30, deadline=None)
@@ -189,8 +198,8 @@ def test_patterns_are_those_that_sampling_finds(seed, rank, n, rounded):
     G = np.round(G) if rounded else G
     if not G.any():
         return
-    patterns = neurons.enumerate_gating_patterns(G)
-    assert len(patterns) <= neurons.count_gating_patterns(n, rank)
+    patterns = gating_patterns.enumerate_gating_patterns(G)
+    assert len(patterns) <= gating_patterns.count_gating_patterns(n, rank)
     Z = G @ rng.normal(size=(rank, 3000)) > 0
     # zero rows are never on; the rest is never on the boundary
     sampled = {tuple(z) for z in Z.T}
@@ -198,15 +207,15 @@ def test_patterns_are_those_that_sampling_finds(seed, rank, n, rounded):
     assert sampled <= listed
     assert len(listed) == len(patterns)
     if not rounded and rank <= min(n, 3):
-        assert len(listed) == neurons.count_gating_patterns(n, rank)
+        assert len(listed) == gating_patterns.count_gating_patterns(n, rank)
     nonzero = G.any(axis=1)
     assert {tuple(~np.array(p) & nonzero) for p in listed} == listed
 
 
 def test_f3_has_thirty_cells():
     Phi, _ = f3()
-    assert len(neurons.enumerate_gating_patterns(Phi)) == 30
-    assert neurons.count_gating_patterns(6, 3) == 32
+    assert len(gating_patterns.enumerate_gating_patterns(Phi)) == 30
+    assert gating_patterns.count_gating_patterns(6, 3) == 32
 
 
 def test_patterns_are_feasible():
@@ -215,7 +224,7 @@ def test_patterns_are_feasible():
     G = np.round(rng.normal(size=(7, 3)) * 1.5)
     from scipy.optimize import linprog
 
-    for S in neurons.enumerate_gating_patterns(G):
+    for S in gating_patterns.enumerate_gating_patterns(G):
         signed = np.where(S, 1, -1)[:, None] * G
         signed = signed[G.any(axis=1)]
         answer = linprog(
@@ -231,7 +240,10 @@ def test_local_searches_reach_the_known_maximum_and_are_lower_bounds():
     Phi, U = f3()
     Q = orthonormal_basis(Phi)
     M = complement(Q, U)
-    for search in (neurons.local_gain_search, neurons.gating_fixed_point):
+    for search in (
+        local_search.local_gain_search,
+        local_search.gating_fixed_point,
+    ):
         result = search(Phi, M, Q, starts=40, rng=0)
         h = relu(Phi @ result.theta)
         assert np.linalg.norm(h) == pytest.approx(1)
@@ -239,9 +251,9 @@ def test_local_searches_reach_the_known_maximum_and_are_lower_bounds():
         assert result.gain <= 0.2290343419 + 1e-9
         assert result.gains.shape == (40,)
         assert result.gain == result.gains.max()
-    best = neurons.local_gain_search(Phi, M, Q, starts=40, rng=0).gain
+    best = local_search.local_gain_search(Phi, M, Q, starts=40, rng=0).gain
     assert best == pytest.approx(0.2290343419, abs=1e-8)
-    again = neurons.local_gain_search(Phi, M, Q, starts=40, rng=0).gain
+    again = local_search.local_gain_search(Phi, M, Q, starts=40, rng=0).gain
     assert best == again
 
 
@@ -252,7 +264,7 @@ def test_active_set_bounds(seed):
     n = len(L)
     A = rng.random(n) < 0.5
     A[rng.integers(n)] = True
-    bounds = neurons.active_set_bounds(U, L, A)
+    bounds = active_bounds.active_set_bounds(U, L, A)
     h = np.where(A, rng.random(n), 0.0)
     capture = np.sum((U.T @ h) ** 2) / (h @ h)
     slack = 1e-12 * np.linalg.norm(L, 2)
@@ -274,7 +286,7 @@ def test_active_set_bounds(seed):
 def test_f1_active_set():
     L = graphs.graph_laplacian(PATH)
     U = spectra.laplacian_eigenbasis(L, 2).vectors
-    bounds = neurons.active_set_bounds(U, L, [False, False, True])
+    bounds = active_bounds.active_set_bounds(U, L, [False, False, True])
     assert bounds == pytest.approx(
         {"capture": 5 / 6, "leverage": 5 / 6, "energy": 1, "interlacing": 3}
     )
@@ -299,7 +311,7 @@ def test_nodal_domains_obey_the_discrete_theorem(kind):
             tie = np.abs(lam - lam[k]) < 1e-9
             first = int(np.flatnonzero(tie)[0]) + 1
             allowed = first + int(tie.sum()) - 1
-            assert neurons.nodal_domains(W, U[:, k]) <= allowed
+            assert active_bounds.nodal_domains(W, U[:, k]) <= allowed
 
 
 def test_conventions():
@@ -312,10 +324,12 @@ def test_conventions():
     assert not neurons.marginal_gain_gradient(dead, Phi, M, Q).any()
     tiny = neurons.marginal_gain(1e-200 * np.ones(6), U)
     assert tiny == pytest.approx(1)
-    first, sign = neurons.parallel_classes([[0, 1], [0, -2], [0, 0], [1, 0]])
+    first, sign = gating_patterns.parallel_classes(
+        [[0, 1], [0, -2], [0, 0], [1, 0]]
+    )
     assert first.tolist() == [0, 0, 2, 3]
     assert sign.tolist() == [1, -1, 0, 1]
-    assert neurons.nodal_domains(PATH, np.zeros(3)) == 0
+    assert active_bounds.nodal_domains(PATH, np.zeros(3)) == 0
 
 
 @pytest.mark.parametrize(
@@ -332,17 +346,29 @@ def test_conventions():
         (lambda P, U: neurons.marginal_gain(P[:, 0], U, 2 * U), "QH"),
         (lambda P, U: neurons.marginal_gain(np.ones(5), U), "M"),
         (lambda P, U: neurons.marginal_gain(np.full(6, np.inf), U), "h"),
-        (lambda P, U: neurons.local_gain_search(0 * P, U), "Phi"),
-        (lambda P, U: neurons.local_gain_search(P, U, starts=0), "starts"),
+        (lambda P, U: local_search.local_gain_search(0 * P, U), "Phi"),
+        (
+            lambda P, U: local_search.local_gain_search(P, U, starts=0),
+            "starts",
+        ),
         (
             lambda P, U: neurons.realizable_direction(P, [1] * 6, [0] * 6),
             "v must",
         ),
-        (lambda P, U: neurons.count_gating_patterns(0, 3), "n must"),
-        (lambda P, U: neurons.count_gating_patterns(3, 1.5), "rank"),
-        (lambda P, U: neurons.active_set_bounds(U, np.eye(6), []), "active"),
-        (lambda P, U: neurons.active_set_bounds(U, np.eye(6), [6]), "active"),
-        (lambda P, U: neurons.active_set_bounds(U, np.eye(5), [1]), "L must"),
+        (lambda P, U: gating_patterns.count_gating_patterns(0, 3), "n must"),
+        (lambda P, U: gating_patterns.count_gating_patterns(3, 1.5), "rank"),
+        (
+            lambda P, U: active_bounds.active_set_bounds(U, np.eye(6), []),
+            "active",
+        ),
+        (
+            lambda P, U: active_bounds.active_set_bounds(U, np.eye(6), [6]),
+            "active",
+        ),
+        (
+            lambda P, U: active_bounds.active_set_bounds(U, np.eye(5), [1]),
+            "L must",
+        ),
     ],
 )
 def test_bad_input_is_named(call, name):

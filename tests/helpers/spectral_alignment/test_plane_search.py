@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.core.linalg import complement, orthonormal_basis
-from helpers.spectral_alignment import neurons
+from helpers.spectral_alignment import local_search, neurons
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
 from helpers.spectral_alignment.plane_search import plane_search
 
@@ -66,7 +66,7 @@ def test_rank_four_against_the_exact_maximum_by_faces():
     for seed in range(5):
         Phi, M, Q = random_problem(seed, 3, n=12, K=1)
         exact = maximal_gain_neuron(Phi, M, Q, method="faces").gain
-        one = neurons.local_gain_search(Phi, M, Q, starts=1, rng=seed)
+        one = local_search.local_gain_search(Phi, M, Q, starts=1, rng=seed)
         found = plane_search(Phi, M, Q, one.theta, rng=seed, rounds=6)
         assert found.gain <= exact * (1 + 1e-9)
         climbed.append(one.gain / exact)
@@ -93,7 +93,7 @@ def test_the_subspace_holds_weights_gradient_and_a_random_direction():
 def test_the_best_of_a_subspace_is_climbed_from(seed):
     """A start that no climb improves ends above its subspace's best."""
     Phi, M, Q = random_problem(seed, 5, n=14)
-    start = neurons.climb_gain(np.ones(6), Phi, M, Q)
+    start = local_search.climb_gain(np.ones(6), Phi, M, Q)
     found = plane_search(Phi, M, Q, start, rng=seed, rounds=1)
     assert found.gain > found.plane_bounds[0] * 1.02
 
@@ -103,7 +103,7 @@ def test_same_seed_same_answer_and_default_start():
     a = plane_search(Phi, M, Q, rng=5, rounds=2)
     b = plane_search(Phi, M, Q, rng=np.random.default_rng(5), rounds=2)
     assert (a.theta == b.theta).all()
-    local = neurons.local_gain_search(Phi, M, Q, starts=10, rng=5).gain
+    local = local_search.local_gain_search(Phi, M, Q, starts=10, rng=5).gain
     assert a.gains[0] == pytest.approx(local)
 
 
