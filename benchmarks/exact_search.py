@@ -1,7 +1,7 @@
 """The neuron of maximal gain, exactly: time against n, and against peers.
 
-    python benchmarks/exact_search.py                  # n = 100 to 400
-    python benchmarks/exact_search.py --sizes 250 500 1000 2000 --tree 24
+    python benchmarks/exact_search.py                  # n up to 2000
+    python benchmarks/exact_search.py --sizes 100 200 400 --tree 12
 
 Two moons, ten neighbours, K = 5 low frequencies on top of the inputs (rank
 3). Prints CPU seconds of the certified sweep against n with the fitted
@@ -85,12 +85,12 @@ def peers(name: str, n: int, K: int, seed: int, search) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[100, 200, 400]
+        "--sizes", type=int, nargs="+", default=[250, 500, 1000, 2000]
     )
     parser.add_argument("-K", type=int, default=5)
     parser.add_argument("--peer", type=int, default=400, help="n for NumPy")
     parser.add_argument("--faces", type=int, default=60)
-    parser.add_argument("--tree", type=int, default=12)
+    parser.add_argument("--tree", type=int, default=24)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     K, seed = options.K, options.seed

@@ -61,7 +61,8 @@ def local_gain_search(Phi, M, QH=None, starts: int = 10, rng: Seed = 0):
     r"""Climb the gain by L-BFGS from random neurons.
 
     Directions are drawn evenly from the sphere of the whitened features
-    (:func:`reduced_features`), in which the search runs.
+    (:func:`~helpers.spectral_alignment.neurons.reduced_features`), in which
+    the search runs.
 
     Parameters
     ----------
@@ -79,7 +80,8 @@ def local_gain_search(Phi, M, QH=None, starts: int = 10, rng: Seed = 0):
     Raises
     ------
     ValueError
-        As :func:`~helpers.spectral_alignment.neurons.check_uncovered`, or if ``starts`` is not positive.
+        As :func:`~helpers.spectral_alignment.neurons.check_uncovered`, or
+        if ``starts`` is not positive.
 
     Notes
     -----
@@ -165,7 +167,8 @@ def gating_fixed_point(
     r"""Iterate: relaxed maximiser of the pattern, then its new pattern.
 
     Each step takes the better sign of the maximiser of
-    :func:`~helpers.spectral_alignment.neurons.relaxed_gain`; a start ends when the gain no longer grows.
+    :func:`~helpers.spectral_alignment.neurons.relaxed_gain`; a start ends
+    when the gain no longer grows.
 
     Parameters
     ----------

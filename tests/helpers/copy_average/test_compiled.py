@@ -117,6 +117,13 @@ def test_bad_requests_are_named():
         Objective(teacher, 0)
     with pytest.raises(ValueError, match="compiled=True with relu"):
         Objective(teacher, 1, "relu", compiled=True)
+    for n, name in ((1, "erf"), (2, "erf"), (1, "tanh")):
+        objective = Objective(teacher, n, name)
+        for theta in (np.zeros(objective.size + 1), np.zeros((2, 3)), 1.0):
+            with pytest.raises(ValueError, match="theta must hold"):
+                objective.loss_and_gradient(theta)
+        with pytest.raises(ValueError, match="theta must hold"):
+            objective.hessian(np.zeros((1, objective.size)))
     assert Objective(teacher, 1).compiled
     assert not Objective(teacher, 1, compiled=False).compiled
     assert not Objective(teacher, 1, "tanh").compiled

@@ -508,6 +508,19 @@ def test_teachers_without_a_closed_form(V, activation, match):
         copy_average_point((3,), correlated_teacher(G))
 
 
+@pytest.mark.parametrize("partition", [(1, 1, 1), ([0], [1], [0])])
+def test_more_neurons_than_the_teacher_has(partition):
+    with pytest.raises(ValueError, match="must"):
+        copy_average_point(partition, Teacher.orthonormal(2))
+
+
+def test_silent_teacher_neurons_have_no_copy():
+    teacher = Teacher(np.eye(3), [1.0, 0.0, 0.0])
+    for partition in ((1, 1), (1, 2), ([1], [0])):
+        with pytest.raises(ValueError, match="b different from 0"):
+            copy_average_point(partition, teacher)
+
+
 @pytest.mark.parametrize("k, n", [(2, 3), (0, 0), (2, 0), (2.5, 1), (3, True)])
 def test_bad_widths(k, n):
     for function in (enumerate_partitions, count_copy_average):

@@ -356,6 +356,15 @@ def test_bad_numbers(function, args, match, name):
         function(*args, name)
 
 
+@pytest.mark.parametrize(
+    "function", [interaction, interaction_grad, interaction_d2u]
+)
+@pytest.mark.parametrize("name", ["erf", "tanh"])
+def test_shapes_that_do_not_broadcast(function, name):
+    with pytest.raises(ValueError, match="r1, r2 and u must broadcast"):
+        function([1.0, 2.0], [1.0, 2.0, 3.0], 0.5, name)
+
+
 def test_rounding_in_a_cosine_is_forgiven():
     assert interaction(1, 1, 1 + 1e-12) == interaction(1, 1, 1)
 

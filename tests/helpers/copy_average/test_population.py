@@ -12,8 +12,11 @@ from helpers.copy_average.networks import (
     pack,
     unpack,
 )
+from helpers.copy_average.objective import Objective
 from helpers.copy_average.population import (
+    differentiated_hessian,
     function_norm,
+    hessian_vector_product,
     population_hessian,
     population_loss,
     population_loss_grad,
@@ -175,6 +178,57 @@ def test_symmetries(seed, n, k, name):
         assert float(scaled) == pytest.approx(loss, rel=1e-9, abs=1e-12)
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 4),
+    k=st.integers(1, 4),
+    name=st.sampled_from(["erf", "relu", "gelu", "identity"]),
+)
+def test_gradient_and_hessian_move_with_the_student(seed, n, k, name):
+    """Neurons in another order, single ones turned round, inputs rotated.
+
+    Each is an orthogonal map Q of the parameters, and the loss of the moved
+    problem at the moved student is L: so its gradient is Q times the
+    gradient, its Hessian Q H Q'. On the NumPy path, and on the one that is
+    compiled for erf.
+    """
+    d = 4
+    W, a, teacher = random_problem(seed, n=n, k=k, d=d)
+    rng = np.random.default_rng(seed)
+    odd = ACTIVATIONS[name].odd
+    sign = rng.choice([-1.0, 1.0], n) if odd else np.ones(n)
+    order = rng.permutation(n)
+    turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    moved = (sign[:, None] * W)[order] @ turn, (sign * a)[order]
+    turned = Teacher(teacher.V @ turn, teacher.b)
+    neuron = np.eye(d + 1)
+    neuron[:d, :d] = turn.T  # a column: w -> turn' w
+    Q = np.kron(np.eye(n)[order] * sign, neuron)
+    np.testing.assert_allclose(Q @ pack(W, a), pack(*moved), atol=1e-13)
+    for before, after in (
+        (
+            population_loss_grad(W, a, teacher, name),
+            population_loss_grad(*moved, turned, name),
+        ),
+        (
+            Objective(teacher, n, name).loss_and_gradient(pack(W, a)),
+            Objective(turned, n, name).loss_and_gradient(pack(*moved)),
+        ),
+    ):
+        assert after[0] == pytest.approx(float(before[0]), rel=1e-9, abs=1e-9)
+        g, h = (x[1] if len(x) == 2 else pack(*x[1:]) for x in (before, after))
+        np.testing.assert_allclose(h, Q @ g, rtol=1e-8, atol=1e-9)
+    if name != "relu":
+        H = population_hessian(W, a, teacher, name)
+        np.testing.assert_allclose(
+            population_hessian(*moved, turned, name),
+            Q @ H @ Q.T,
+            rtol=1e-8,
+            atol=1e-9,
+        )
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_relu_gradient_flow_conserves_balance(seed):
@@ -229,7 +283,8 @@ def test_size_one():
 )
 @pytest.mark.parametrize("name", ["erf", "relu", "sigmoid"])
 def test_bad_students(function, W, a, name):
-    with pytest.raises(ValueError, match="must"):
+    argument = "a" if np.any(np.isinf(a)) else "W"
+    with pytest.raises(ValueError, match=f"^{argument} must"):
         function(W, a, Teacher.orthonormal(2), name)
 
 
@@ -250,3 +305,74 @@ def test_hessian_refuses_a_batch():
     W, a, teacher = random_problem(0, batch=(2,))
     with pytest.raises(ValueError, match="W must"):
         population_hessian(W, a, teacher)
+
+
+# --- the Hessian times a vector ---------------------------------------------
+
+
+def test_hessian_vector_product_by_hand():
+    # one neuron on one teacher neuron: the Hessian is 2 E[Df Df']
+    by_w = 2 * (2 / math.pi) / (3 * math.sqrt(3))
+    mixed = 4 / math.pi * (1 / math.sqrt(3) - 1 / (2 * math.sqrt(3)))
+    by_a = 4 / math.pi * math.asin(1 / 2)
+    hW, ha = hessian_vector_product(
+        [[1.0]], [1.0], [[3.0]], [-2.0], Teacher.orthonormal(1, 1)
+    )
+    np.testing.assert_allclose(hW, [[3 * by_w - 2 * mixed]])
+    np.testing.assert_allclose(ha, [3 * mixed - 2 * by_a])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hessian_vector_product_against_the_hessian(name):
+    W, a, teacher = random_problem(7, batch=(3,))
+    dW, da = random_problem(8, batch=(2, 3))[:2]
+    product = pack(*hessian_vector_product(W, a, dW, da, teacher, name))
+    assert product.shape == (2, 3, 10)
+    for i, j in np.ndindex(2, 3):
+        H = differentiated_hessian(W[j], a[j], teacher, name)
+        expected = H @ pack(dW[i, j], da[i, j])
+        np.testing.assert_allclose(
+            product[i, j], expected, rtol=1e-6, atol=1e-6
+        )
+    if name == "erf":  # by its formula, which no derivative was taken of
+        H = Objective(teacher, 2).hessian(pack(W[0], a[0]))
+        np.testing.assert_allclose(
+            product[0, 0], H @ pack(dW[0, 0], da[0, 0]), atol=1e-12
+        )
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 4),
+    name=st.sampled_from(["erf", "gelu"]),
+)
+def test_hessian_vector_product_is_linear_and_symmetric(seed, n, name):
+    W, a, teacher = random_problem(seed, n=n)
+    u, v = (random_problem(seed + i, n=n)[:2] for i in (1, 2))
+    times_u, times_v = (
+        pack(*hessian_vector_product(W, a, *x, teacher, name)) for x in (u, v)
+    )
+    assert pack(*u) @ times_v == pytest.approx(pack(*v) @ times_u, abs=1e-10)
+    both = [2 * x - 3 * y for x, y in zip(u, v, strict=True)]
+    np.testing.assert_allclose(
+        pack(*hessian_vector_product(W, a, *both, teacher, name)),
+        2 * times_u - 3 * times_v,
+        atol=1e-10,
+    )
+
+
+@pytest.mark.parametrize(
+    "dW, da, word",
+    [
+        ([[1.0, 0.0]], [1.0], "dW must have shape"),
+        ([[1.0, 0.0, 0.0]], [1.0, 1.0], "dW must have shape"),
+        ([[math.nan, 0.0, 0.0]], [1.0], "dW must be finite"),
+        ([[1.0, 0.0, 0.0]], [math.inf], "da must be finite"),
+    ],
+)
+def test_bad_vectors(dW, da, word):
+    with pytest.raises(ValueError, match=word):
+        hessian_vector_product(
+            [[1.0, 0.0, 0.0]], [1.0], dW, da, Teacher.orthonormal(2)
+        )

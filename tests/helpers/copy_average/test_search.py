@@ -118,6 +118,20 @@ def test_polish_reports_a_stall_honestly():
     assert slope == pytest.approx(np.abs(pack(*grads)).max())
 
 
+@pytest.mark.parametrize(
+    "W, a, word",
+    [
+        ([[math.nan, 0.0, 0.0]], [1.0], "W must be finite"),
+        ([[1.0, 0.0, 0.0]], [math.inf], "a must be finite"),
+        ([[1.0, 0.0]], [1.0], "W must have shape"),
+        ([[[1.0, 0.0, 0.0]]], [[1.0]], "W must have shape"),
+    ],
+)
+def test_polish_refuses(W, a, word):
+    with pytest.raises(ValueError, match=word):
+        newton_polish(W, a, Teacher.orthonormal(2))
+
+
 def test_a_start_that_leaves_the_reach_of_quadrature_is_reported():
     found = find_critical_points(
         Teacher.orthonormal(2), "tanh", rng=0, starts=2, scale=500.0
