@@ -34,6 +34,7 @@ KNOWN_ERRORS = ("THEBE_JS_URL",)
 DESKTOP, PHONE = (1280, 900), (390, 844)
 LEAST_CONTRAST = 4.5
 SETTLE = 100  # milliseconds for observers
+TABS = 20  # presses between two looks at what is left
 FINISH = """() => document.getAnimations()
     .filter(a => a.effect.getComputedTiming().endTime < Infinity)
     .forEach(a => a.finish())"""
@@ -222,8 +223,9 @@ def check_keyboard(visit, most: int = 600):
         document.addEventListener('focusin',
           e => window.waiting.delete(e.target)); }"""
     )
-    for _ in range(most):
-        tab.keyboard.press("Tab")
+    for _ in range(0, most, TABS):
+        for _ in range(TABS):
+            tab.keyboard.press("Tab")
         if tab.evaluate("window.waiting.size") == 0:
             return
     for html in tab.evaluate(
@@ -232,14 +234,23 @@ def check_keyboard(visit, most: int = 600):
         yield f"the keyboard does not reach {html}"
 
 
+def check_solutions(visit):
+    """A folded solution opens by a click, and is closed before."""
+    first = visit.tab.locator(".solution.dropdown, .solution.toggle").first
+    before = first.bounding_box()["height"]
+    first.locator("button.toggle-button").first.click()
+    visit.tab.evaluate(FINISH)
+    if first.bounding_box()["height"] < before + 20:
+        yield "the first solution does not unfold; is it a dropdown?"
+
+
 def check_figures(visit):
     """Figures sit on the page's ground, and their ink can be read."""
     images = visit.tab.query_selector_all("img.chapter-figure")
+    page = _page_colour(visit)
     for image in images:
-        image.scroll_into_view_if_needed()
         picture = _pixels(image.screenshot())
         ground = _ground(picture)
-        page = _page_colour(visit)
         alt = (image.get_attribute("alt") or "")[:40]
         if np.abs(ground - page).max() > 8 / 255:
             yield (
@@ -263,8 +274,12 @@ def _pixels(png: bytes) -> np.ndarray:
 
 
 def _ground(pixels) -> np.ndarray:
-    colours, counts = np.unique(pixels.round(3), axis=0, return_counts=True)
-    return colours[counts.argmax()]
+    """The most frequent colour."""
+    packed = (pixels * 255).round().astype(int) @ [1 << 16, 1 << 8, 1]
+    colours, first, counts = np.unique(
+        packed, return_index=True, return_counts=True
+    )
+    return pixels[first[counts.argmax()]]
 
 
 def _page_colour(visit) -> np.ndarray:
@@ -321,16 +336,23 @@ CHECKS = [
 ]
 DARK_CHECKS = [check_errors, check_contrast, check_figures]
 PHONE_CHECKS = [check_network, check_errors, check_maths, check_fits]
+CHAPTER_CHECKS = [check_keyboard, check_solutions]
 
 
-def look_at(chromium, page: Path, folder: Path = HTML) -> list[str]:
-    """Everything wrong with a page, in both themes and on a phone."""
+def look_at(
+    chromium, page: Path, folder: Path = HTML, chapter: bool = False
+) -> list[str]:
+    """Everything wrong with a page, in both themes and on a phone.
+
+    A chapter is used as well: by keyboard, and its first solution opened.
+    """
     found = []
     with Visit(chromium, page) as visit:
         for theme, size, checks in (
             ("light", DESKTOP, CHECKS),
             ("dark", DESKTOP, DARK_CHECKS),
             ("light", PHONE, PHONE_CHECKS),
+            ("light", DESKTOP, CHAPTER_CHECKS if chapter else []),
         ):
             visit.become(theme, size)
             name = f"{page.relative_to(folder)} ({theme}, {size[0]} px)"

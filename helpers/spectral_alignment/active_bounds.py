@@ -143,28 +143,39 @@ def active_set_bounds(UK, L, active) -> dict[str, float]:
     }
 
 
-def nodal_domains(W, x, rtol: float = RANK_RELATIVE) -> int:
-    r"""Number of strong nodal domains of a function on a graph.
+def nodal_domains(
+    W, x, strong: bool = True, rtol: float = RANK_RELATIVE
+) -> int:
+    r"""Number of nodal domains of a function on a graph.
 
-    Components of the graph on the samples where ``x`` is positive, and on
-    those where it is negative: the supports of :math:`\sigma(\pm x)`.
+    *Strong* domains are the components of the graph on the samples where
+    ``x`` is positive, and on those where it is negative: the pieces of the
+    supports of :math:`\sigma(\pm x)`. *Weak* domains are the components on
+    the samples where ``x`` is not negative, and on those where it is not
+    positive, as far as they hold a sample where it is not zero.
 
     Parameters
     ----------
     W : array_like or sparse array, shape (n, n)
         Weights; only whether they are zero matters.
     x : array_like, shape (n,)
+    strong : bool
+        Which of the two.
     rtol : float >= 0
-        Values below this fraction of the largest count as zero.
+        Values of at most this fraction of the largest count as zero.
 
     Returns
     -------
     int
+        0 for the zero function. For the :math:`k`-th eigenvector of either
+        Laplacian, with :math:`k` the first index of an eigenvalue of
+        multiplicity :math:`r`: at most :math:`k+r-1` strong ones, and on a
+        connected graph at most :math:`k` weak ones.
 
     Raises
     ------
     ValueError
-        If shapes disagree or ``x`` is not finite.
+        If shapes disagree or an input is not finite.
 
     Notes
     -----
@@ -176,6 +187,11 @@ def nodal_domains(W, x, rtol: float = RANK_RELATIVE) -> int:
     >>> path = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
     >>> nodal_domains(path, [1.0, -2.0, 1.0])
     3
+
+    A zero parts strong domains and joins weak ones:
+
+    >>> [nodal_domains(path, [1.0, 0.0, 1.0], kind) for kind in (True, False)]
+    [2, 1]
     """
     W = W if sparse.issparse(W) else finite_matrix(W, "W")
     if W.shape[0] != W.shape[1]:
@@ -185,9 +201,9 @@ def nodal_domains(W, x, rtol: float = RANK_RELATIVE) -> int:
     W.eliminate_zeros()
     cut = rtol * np.abs(x).max()
     domains = 0
-    for side in (x > cut, x < -cut):
-        part = np.flatnonzero(side)
+    for y in (x, -x):
+        part = np.flatnonzero(y > cut if strong else y >= -cut)
         if part.size:
-            inside = W[part][:, part]
-            domains += connected_components(inside, directed=False)[0]
+            label = connected_components(W[part][:, part], directed=False)[1]
+            domains += np.unique(label[y[part] > cut]).size
     return int(domains)

@@ -19,6 +19,7 @@ from helpers.core.linalg import check_orthonormal, complement
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import COVERED_RELATIVE
 from helpers.spectral_alignment.block_norms import block_variation_norm_bounds
+from helpers.spectral_alignment.clusters import spread_to_margin
 from helpers.spectral_alignment.coverage import ky_fan_limits
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
 from helpers.spectral_alignment.graphs import graph_laplacian, knn_graph
@@ -35,6 +36,7 @@ from helpers.spectral_alignment.variation_norms import variation_norm_bounds
 
 __all__ = [
     "GreedyProblem",
+    "cloud_rates",
     "fresh_random_oracle",
     "greedy_decay",
     "greedy_problem",
@@ -353,6 +355,57 @@ def rate_constants(name: str, n: int, seed: int = 0) -> dict:
         "gamma": np.append(curve.gamma, block.upper),
         "deficit": _filled(trace.deficit, 40),
         "gap": _filled(trace.gap, 40),
+    }
+
+
+def cloud_rates(n: int, seed: int, t: int = 12) -> dict:
+    r"""Greedy neurons on three clouds, on top of the constant alone, and
+    what the block rate and the constants of Example 5.12 need there.
+
+    Parameters
+    ----------
+    n : int > 10
+        Divisible by three.
+    seed : int
+        Of the clouds.
+    t : int >= 0
+        Neurons.
+
+    Returns
+    -------
+    dict
+        ``gamma_lower``, ``gamma_upper``: bracket of
+        :math:`\gamma(\mathbf 1,0)`; ``kappa``:
+        :math:`2\sqrt3\max_c\omega_c`; ``deficit``, ``gap``: vectors of
+        length ``t + 1``.
+
+    Raises
+    ------
+    ValueError
+        As :func:`greedy_problem`.
+
+    Notes
+    -----
+    Source: ours (experiment E4).
+
+    Examples
+    --------
+    >>> found = cloud_rates(12, 0, 3)
+    >>> float(found["deficit"][0].round(9)), bool(found["gap"][2] < 0.5)
+    (2.0, True)
+    """
+    X, Phi, UK, _ = greedy_problem("clouds", n, as_generator(seed))
+    one = np.ones((n, 1))
+    block = block_variation_norm_bounds(Phi, UK, one)
+    trace = greedy_coverage(Phi, UK, t, one)
+    cloud = np.repeat([0, 1, 2], n // 3)
+    widest = max(spread_to_margin(X, cloud, c).omega for c in range(3))
+    return {
+        "gamma_lower": float(block.lower),
+        "gamma_upper": float(block.upper),
+        "kappa": float(2 * np.sqrt(3) * widest),
+        "deficit": _filled(trace.deficit, t),
+        "gap": _filled(trace.gap, t),
     }
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``python -m helpers.sweep run|status|export``."""
+"""The command line: ``python -m helpers.sweep run|status|export|rescue``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from helpers.sweep.export import export
 from helpers.sweep.grid import configurations, spawn_seeds
+from helpers.sweep.rescue import rescue
 from helpers.sweep.runner import SweepFailed, run_sweep
 from helpers.sweep.store import Store, StoreError
 from helpers.sweep.worker import OtherCode
@@ -23,6 +24,7 @@ examples:
       --grid grid.json --scheduler tcp://10.0.0.1:8786
   python -m helpers.sweep status sweep.sqlite
   python -m helpers.sweep export sweep.sqlite table.parquet
+  python -m helpers.sweep rescue damaged.sqlite new.sqlite
 """
 INTERRUPTED = 130
 EXPECTED = (ValueError, StoreError, OtherCode, OSError, ImportError)
@@ -90,6 +92,10 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("--name", help="which sweep of the store")
     table.add_argument("--code", help="digest of the code, or its beginning")
     table.add_argument("--partial", action="store_true")
+    saved = actions.add_parser("rescue", help="rows of a damaged store")
+    saved.set_defaults(action=_rescue)
+    saved.add_argument("store", metavar="DAMAGED")
+    saved.add_argument("target", metavar="NEW")
     return parser
 
 
@@ -200,6 +206,15 @@ def _export(options: argparse.Namespace) -> int:
     print(
         f"{manifest['rows']} rows of {manifest['function']} "
         f"[{manifest['code'][:12]}], sha256 {manifest['sha256']}"
+    )
+    return 0
+
+
+def _rescue(options: argparse.Namespace) -> int:
+    counts = rescue(options.store, options.target)
+    print(
+        f"{counts['results']} results of {counts['planned']} planned are in "
+        f"{options.target}; the same `run` with it computes the others"
     )
     return 0
 

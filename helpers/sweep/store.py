@@ -111,7 +111,7 @@ def _advice(path: Path, code: int | None, error: str) -> str:
         return (
             f"the store {path} is damaged ({error}). It is left as it is: "
             "put a copy of it back, or rescue its rows with "
-            f"`sqlite3 {path} .recover | sqlite3 rescued.sqlite`, or move it "
+            f"`python -m helpers.sweep rescue {path} NEW.sqlite`, or move it "
             "away and run again to compute everything anew"
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -201,6 +201,17 @@ def test_a_keyboard_trap_is_found(pages, chromium):
     assert any("does not reach" in message for message in found)
 
 
+def test_a_solution_that_stays_folded_is_found(pages, chromium):
+    stuck = (
+        "<div class='solution dropdown'><button class='toggle-button'>show"
+        "</button></div>"
+    )
+    plant(pages, stuck)
+    with browser.Visit(chromium, pages / PAGE) as visit:
+        found = list(browser.check_solutions(visit))
+    assert any("does not unfold" in message for message in found)
+
+
 def test_search_that_finds_nothing_is_reported(pages, chromium):
     with browser.Visit(chromium, pages / "search.html") as visit:
         found = list(browser.check_search(visit, "xylophone", "chapter"))

@@ -36,14 +36,7 @@ CHAPTERS = [
     "page", PAGES, ids=[str(p.relative_to(HTML)) for p in PAGES]
 )
 def test_page_in_both_themes_and_on_a_phone(chromium, page):
-    found = browser.look_at(chromium, page)
-    assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("page", CHAPTERS, ids=lambda p: p.stem)
-def test_the_keyboard_reaches_everything(chromium, page):
-    with browser.Visit(chromium, page) as visit:
-        found = list(browser.check_keyboard(visit))
+    found = browser.look_at(chromium, page, chapter=page in CHAPTERS)
     assert not found, "\n".join(found)
 
 
@@ -59,18 +52,6 @@ def test_search_finds(chromium, words, page):
     with browser.Visit(chromium, HTML / "search.html") as visit:
         found = list(browser.check_search(visit, words, page))
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("page", CHAPTERS, ids=lambda p: p.stem)
-def test_solutions_unfold(chromium, page):
-    """A folded solution opens by a click, and is closed before."""
-    with browser.Visit(chromium, page) as visit:
-        first = visit.tab.locator(".solution.dropdown, .solution.toggle").first
-        before = first.bounding_box()["height"]
-        first.locator("button.toggle-button").first.click()
-        visit.tab.wait_for_timeout(500)
-        after = first.bounding_box()["height"]
-    assert after > before + 20
 
 
 def test_the_ledger_filters(chromium):

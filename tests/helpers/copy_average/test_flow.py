@@ -73,6 +73,21 @@ def test_polish_leaves_saddles_alone():
     assert flow.smallest_eigenvalue < -1e-4
 
 
+def test_polish_does_not_travel():
+    """Far from rest Newton's method reaches a minimum, but not as a flow.
+
+    From (0.3, 2.4) its iteration ends at the teacher, (1, 1), twice as far
+    away as its first step promised. The flow may not claim that end.
+    """
+    teacher = Teacher.orthonormal(1, 1)
+    for start, goes in (([0.3, 2.4], False), ([0.99, 1.02], True)):
+        student = Student([start[:1]], start[1:])
+        flow = gradient_flow(student, teacher, gtol=10.0)
+        assert flow.status == "converged" and flow.time == 0
+        end = [1.0, 1.0] if goes else start
+        np.testing.assert_allclose(_packed(flow), end, atol=1e-12)
+
+
 def test_flow_that_runs_out_of_time_says_so():
     flow = gradient_flow(
         glorot_normal(0, 2, 7), TEACHER, t_max=1.0, times=[0.0, 0.5, 2.0]

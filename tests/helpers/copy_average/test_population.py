@@ -316,10 +316,10 @@ def test_hessian_vector_product_by_hand():
     mixed = 4 / math.pi * (1 / math.sqrt(3) - 1 / (2 * math.sqrt(3)))
     by_a = 4 / math.pi * math.asin(1 / 2)
     hW, ha = hessian_vector_product(
-        [[1.0]], [1.0], [[3.0]], [-2.0], Teacher.orthonormal(1, 1)
+        [[1.0]], [1.0], [[3.0]], [-1.0], Teacher.orthonormal(1, 1)
     )
-    np.testing.assert_allclose(hW, [[3 * by_w - 2 * mixed]])
-    np.testing.assert_allclose(ha, [3 * mixed - 2 * by_a])
+    np.testing.assert_allclose(hW, [[3 * by_w - mixed]])
+    np.testing.assert_allclose(ha, [3 * mixed - by_a])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -339,6 +339,40 @@ def test_events_are_in_order_and_counted():
             assert np.sign(normals[j] @ u) == (side if step < 0 else -side)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_cell_that_no_normal_points_into_is_examined_too(compiled):
+    """Its neuron is the target; a sweep that left it out would miss it."""
+    direction = np.random.default_rng(0).normal(size=3)  # as in the search
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(9, 2))
+        G, _ = neurons.reduced_features(np.column_stack([X, np.ones(9)]))
+        h = relu(-G @ direction)
+        assert h.any()
+        M, Q = h[:, None] / np.linalg.norm(h), np.zeros((9, 0))
+        best, record = np.zeros(3), np.zeros(4)
+        cells = exact_search._sweep(G, M, Q, best, record, compiled)
+        assert cells == 9 * 8 + 2
+        assert record[0] == pytest.approx(1, abs=1e-12)
+        assert relu(G @ best) / np.linalg.norm(relu(G @ best)) == (
+            pytest.approx(M[:, 0], abs=1e-6)
+        )
+
+
+@pytest.mark.parametrize("tilt", [1e-13, -1e-13])
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_tie_may_go_on_across_the_start_of_the_half_circle(tilt, others):
+    """Two circles that cross the third at angles 0 and pi, up to rounding:
+    one point of three circles and its opposite, not two of two each."""
+    rng = np.random.default_rng(0)
+    normals = np.array([[0.0, 0, 1], [tilt, -1, 0.5], [-tilt, -1, 2]])
+    more = np.column_stack([np.ones(others), rng.normal(size=(others, 2))])
+    normals = np.vstack([normals, more])
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    *_, edges, vertices = exact_search_compiled.circle_events(normals, 0)
+    assert edges == 2 + 2 * others
+    assert vertices == pytest.approx(2 / 3 + others)
+
+
 @pytest.mark.parametrize(
     "change, name",
     [

@@ -125,7 +125,7 @@ def scenes(draw):
     s.mode, s.weight = one_of("union", "mutual"), one_of("binary", "gaussian")
     s.width, s.rows = one_of(None, s.number), one_of(None, 1, 4)
     s.method, s.compiled = one_of("sweep", "faces"), one_of(None, False)
-    s.solver = one_of("dense", "shift_invert")
+    s.solver = one_of("dense", "shift_invert", "lobpcg")
     s.skip, s.widths = one_of(None, "concat", "add"), [1, 2]
     s.census = one_of("10-NN", "mutual", "Gaussian", "radius")
     s.data, s.problem_name = (
@@ -278,6 +278,7 @@ sample_sets.sample_set name=data n
 sample_sets.three_clouds n rng spread=number
 sparse_neurons.neurons_active_on X rng fraction=number count=few
 sparse_neurons.sparse_layers X UK fraction=number width=few count=few layers=few
+sparse_neurons.sparse_neuron_bounds X UK L fraction=number count=few
 spectra.fix_signs U=Z
 spectra.laplacian_eigenbasis L K solver
 spectra.laplacian_spectrum L

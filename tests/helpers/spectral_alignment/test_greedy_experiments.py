@@ -263,6 +263,40 @@ def test_constants_bracket_each_other():
     assert (found["deficit"] <= bound * (1 + 1e-9)).all()
 
 
+def test_clouds_from_the_constant_alone():
+    """kappa by its formula, and the rates of C2 above the greedy deficit."""
+    found = experiments.cloud_rates(30, 2, 6)
+    X = experiments.greedy_problem("clouds", 30, 2).X
+    omega = []
+    for c in range(3):  # widest margin over 720 directions
+        turns = np.linspace(0, 2 * np.pi, 720, endpoint=False)
+        z = X @ np.array([np.cos(turns), np.sin(turns)])
+        inside = np.repeat(np.arange(3), 10) == c
+        near, far = z[~inside].max(axis=0), z[inside].min(axis=0)
+        cut = far > near
+        ratio = (z[inside].max(axis=0) - near)[cut] / (far - near)[cut]
+        omega.append(ratio.min())
+    # a grid of half degrees is above the linear programme, by little
+    kappa = 2 * np.sqrt(3) * max(omega)
+    assert kappa * 0.99 < found["kappa"] <= kappa
+    assert found["gamma_lower"] <= found["gamma_upper"]
+    assert found["deficit"][0] == pytest.approx(2)
+    t = np.arange(7)
+    bound = rates.block_rate_bound(t, 2.0, found["gamma_upper"])
+    assert (found["deficit"] <= bound * (1 + 1e-9)).all()
+    assert (found["gap"] ** 2 <= found["deficit"] + 1e-12).all()
+
+
+def test_stored_clouds_close_long_before_any_promise():
+    run = load_results(DATA / "cloud_rates.parquet")
+    assert len(run["seed"]) == 10
+    for i, d in enumerate(run["deficit"]):
+        d = np.array(d)
+        promise = rates.block_rate_bound(12, d[0], run["gamma_upper"][i])
+        paper = rates.greedy_rate_bound(12, d[0], 3, run["kappa"][i])
+        assert d[12] < 1e-6 < promise < paper < d[0]
+
+
 def test_stored_decays_are_faster_than_one_over_t():
     run = load_results(DATA / "greedy_decay.parquet")
     t = np.arange(5, 41)

@@ -44,6 +44,25 @@ def test_errors_shrink_like_the_root_of_the_probes(moons):
     assert errors[1] < 0.5 * errors[0] and errors[1] < 0.1
 
 
+@pytest.mark.parametrize("K", [1, 2, 4, 8])
+def test_the_filter_ends_between_k_and_the_next(moons, K):
+    """Closer to the scores of K frequencies than to those of K + 1."""
+    L, _ = moons
+    found = leverage.sketched_leverage_scores(L, K, 400, 300, 0)
+    right, wrong = (
+        np.linalg.norm(
+            found
+            - K
+            / k
+            * spectra.leverage_scores(
+                spectra.laplacian_eigenbasis(L, k).vectors
+            )
+        )
+        for k in (K, K + 1)
+    )
+    assert right < wrong / 2
+
+
 def test_scores_sum_to_k_and_sparse_agrees_with_dense(moons):
     L, _ = moons
     one = leverage.sketched_leverage_scores(L, 8, 20, 60, 1)

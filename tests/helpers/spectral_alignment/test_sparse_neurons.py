@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.spectral_alignment import graphs, spectra
+from helpers.spectral_alignment.active_bounds import active_set_bounds
 from helpers.spectral_alignment.coverage import (
     captured_features,
     coverage_gap,
@@ -12,6 +14,7 @@ from helpers.spectral_alignment.coverage import (
 from helpers.spectral_alignment.sparse_neurons import (
     neurons_active_on,
     sparse_layers,
+    sparse_neuron_bounds,
 )
 
 
@@ -57,6 +60,75 @@ def test_layers_are_measured_as_coverage_measures_them():
     Z = np.c_[Z, np.ones(30)]
     assert found.captured[0] == pytest.approx(captured_features(Z, U))
     assert found.gap[0] == pytest.approx(coverage_gap(Z, U))
+
+
+PATH = graphs.graph_laplacian([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+LINE = np.array([[-1.0], [0.0], [1.0]])
+
+
+def test_bounds_by_hand():
+    """Two of three nodes on, an end and the middle: h = (0, 1, 3) up to its
+    length and a mirror, as the bias is in the middle of the gap."""
+    U = spectra.laplacian_eigenbasis(PATH, 2).vectors
+    found = sparse_neuron_bounds(LINE, U, PATH, 2 / 3, count=5, seed=3)
+    # (16 / 3 + 9 / 2) / 10, and 1 - u_3^2 of the better of two directions
+    assert found.alone == pytest.approx(np.full(5, 59 / 60))
+    assert found.capture == pytest.approx(np.ones(5))
+    assert found.leverage == pytest.approx(np.ones(5))
+    # energy 1 + 4 of squared length 10; the drum of two nodes
+    assert found.rayleigh == pytest.approx(np.full(5, 1 / 2))
+    assert found.energy == pytest.approx(np.full(5, (3 - np.sqrt(5)) / 2))
+
+
+@given(st.integers(0, 999), st.sampled_from(graphs.KINDS))
+@settings(max_examples=20, deadline=None)
+def test_bounds_are_those_of_the_active_set_and_hold(seed, kind):
+    rng = np.random.default_rng(seed)
+    n, fraction = int(rng.integers(5, 20)), rng.uniform(0.2, 1)
+    X = rng.normal(size=(n, 2))
+    L = graphs.graph_laplacian(graphs.knn_graph(X, 3), kind)
+    U = spectra.laplacian_eigenbasis(L, int(rng.integers(1, n))).vectors
+    found = sparse_neuron_bounds(X, U, L, fraction, count=3, seed=seed)
+    first = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
+    H = neurons_active_on(X, fraction, 3, first)
+    for k, h in enumerate(H.T):
+        bounds = active_set_bounds(U, L, h > 0)
+        for name in ("capture", "leverage", "energy"):
+            assert getattr(found, name)[k] == pytest.approx(
+                bounds[name], abs=1e-9
+            )
+        assert found.alone[k] == pytest.approx(
+            captured_features(h[:, None], U)
+        )
+        assert found.rayleigh[k] == pytest.approx(
+            spectra.rayleigh_quotient(L, h), abs=1e-12
+        )
+    assert (found.alone <= found.capture + 1e-9).all()
+    assert (found.capture <= found.leverage + 1e-9).all()
+    assert (found.rayleigh >= found.energy - 1e-9).all()
+
+
+def test_layers_and_bounds_draw_the_same_neurons():
+    X = np.random.default_rng(1).normal(size=(12, 2))
+    L = graphs.graph_laplacian(graphs.knn_graph(X, 3))
+    U = spectra.laplacian_eigenbasis(L, 3).vectors
+    layers = sparse_layers(X, U, 0.5, width=2, count=6, layers=3, seed=9)
+    bounds = sparse_neuron_bounds(X, U, L, 0.5, count=6, seed=9)
+    assert bounds.alone == pytest.approx(layers.alone)
+
+
+@pytest.mark.parametrize(
+    ("X", "L", "message"),
+    [
+        (LINE[:2], PATH, "X must have 3 rows"),
+        (LINE, PATH[:2], "L must have shape"),
+        (LINE, np.nan * PATH, "L must be finite"),
+        (0 * LINE, PATH, "X must have different rows"),
+    ],
+)
+def test_bad_input_of_the_bounds_is_named(X, L, message):
+    with pytest.raises(ValueError, match=message):
+        sparse_neuron_bounds(X, np.eye(3)[:, :1], L, 0.5, count=2)
 
 
 @pytest.mark.parametrize(

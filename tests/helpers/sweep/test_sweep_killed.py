@@ -1,4 +1,4 @@
-"""Killed workers, killed drivers, two drivers, a full disk.
+"""Killed workers, killed drivers, two drivers, a full disk, a damaged store.
 
 In real processes. After each accident: no stored row is lost, no row is
 there twice, and the same command again computes what is missing and no more.
@@ -203,6 +203,56 @@ exit $code
     kept = int(status.partition(" done")[0].split()[-1])
     assert 5 <= kept < 150
     assert f"{150 - kept} computed, {kept} found" in last
+
+
+DAMAGE = {
+    "overwritten": lambda data: data[:65536] + b"\x5a" * 8192 + data[73728:],
+    "cut off": lambda data: data[:200_000],
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_store(bench, kind):
+    """Refused by every action, left as it is, and its rows rescued."""
+    values = json.dumps(list(range(80)))
+    command = ("run", "tasks:bulky", bench.store, "--over", f"x={values}")
+    command += ("--workers", 1)
+    code, _, err = bench.run(*command)
+    assert code == 0, err
+    whole = bench.store.read_bytes()
+    damaged = DAMAGE[kind](whole)
+    bench.store.write_bytes(damaged)
+    actions = [command]
+    if kind == "overwritten":
+        actions += [("status", bench.store)]
+        actions += [("export", bench.store, "t.parquet")]
+    for action in actions:
+        code, out, err = bench.run(*action)
+        assert code == 2 and out == "" and "Traceback" not in err
+        assert f"the store {bench.store} is damaged" in err
+        assert f"helpers.sweep rescue {bench.store} NEW.sqlite" in err
+        assert bench.store.read_bytes() == damaged
+    code, out, err = bench.run("rescue", bench.store, "new.sqlite")
+    assert code == 0 and "of 80 planned are in new.sqlite" in out, err
+    assert bench.store.read_bytes() == damaged
+    saved = int(out.split()[0])
+    assert 20 <= saved < 80
+    code, out, err = bench.run(
+        command[0], command[1], "new.sqlite", *command[3:]
+    )
+    assert code == 0 and f"{80 - saved} computed, {saved} found" in out, err
+    with Store("new.sqlite") as store:
+        [status] = store.status()
+        rows = store.results(status)
+    assert [(c["x"], r["text"]) for c, r, _ in rows] == [
+        (x, "x" * 4000) for x in range(80)
+    ]
+    if kind == "cut off":
+        return
+    # a copy from before the damage is as good as ever
+    bench.store.write_bytes(whole)
+    code, out, err = bench.run(*command)
+    assert code == 0 and "0 computed, 80 found" in out, err
 
 
 def _cannot(command) -> bool:

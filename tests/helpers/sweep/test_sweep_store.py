@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from helpers.sweep.rescue import rescue
 from helpers.sweep.store import Row, Store, StoreError
 from tools import ROOT
 
@@ -105,8 +106,54 @@ def test_damage_is_named_and_left_alone(path, kind):
         Store(path, create=True)
     words = str(caught.value)
     assert str(path) in words and "damaged" in words
-    assert ".recover" in words and "run again" in words
+    assert "rescue" in words and "run again" in words
     assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("place", range(0, 40_960, 4096))
+def test_what_is_rescued_is_what_was_there(path, tmp_path, place):
+    """A page overwritten anywhere: rows are lost, and none is made up."""
+    whole = path.read_bytes()
+    damaged = whole[:place] + b"\x5a" * 4096 + whole[place + 4096 :]
+    path.write_bytes(damaged)
+    new = tmp_path / "new.sqlite"
+    if place == 0:
+        with pytest.raises(StoreError, match="nothing in .* can be read"):
+            rescue(path, new)
+        assert not new.exists()
+        return
+    counts = rescue(path, new)
+    assert path.read_bytes() == damaged
+    with Store(new) as store:
+        rows = store._query("SELECT configuration, result FROM results")
+    assert len(rows) == counts["results"] <= 200
+    assert {json.loads(c)["x"] for c, _ in rows} <= set(range(200))
+    assert {json.loads(r)["t"] for _, r in rows} <= {"x" * 1000}
+
+
+def test_rows_that_do_not_fit_their_key_are_not_rescued(path, tmp_path):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "UPDATE results SET configuration = '{\"x\":-1}' WHERE rowid = 3"
+        )
+        db.execute("UPDATE results SET result = '{\"t\":' WHERE rowid = 5")
+    assert rescue(path, tmp_path / "new.sqlite")["results"] == 198
+
+
+def test_rescues_that_are_refused(path, tmp_path):
+    (tmp_path / "text").write_text("x,y\n" * 1000)
+    (tmp_path / "empty").touch()
+    new = tmp_path / "new.sqlite"
+    for name, words in (
+        ("none", "there is no store"),
+        ("text", "nothing in"),
+        ("empty", "nothing in"),
+    ):
+        with pytest.raises(StoreError, match=words):
+            rescue(tmp_path / name, new)
+        assert not new.exists()
+    with pytest.raises(StoreError, match="exists: give a new name"):
+        rescue(path, tmp_path / "text")
 
 
 def test_a_lost_store_with_its_log_left_is_not_recreated(path):
@@ -152,6 +199,7 @@ def test_no_room(path):
 def test_many_that_create_at_once_make_one_store(tmp_path):
     code = """
 import sys
+from helpers.sweep.rescue import rescue
 from helpers.sweep.store import Row, Store
 with Store("s.sqlite", create=True) as store:
     for x in range(20):
