@@ -14,14 +14,13 @@ import numpy as np
 from helpers.allocation.factors import Equations
 from helpers.allocation.networks import (
     LinearRNN,
-    check_finite,
     check_lrnn,
-    check_sizes,
     lffn_forward,
     lrnn_forward,
     lrnn_states,
     observability_matrix,
 )
+from helpers.core.checks import check_finite, check_sizes
 from helpers.core.randomness import Seed, as_generator
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers.allocation.networks import is_whole
+from helpers.core.checks import whole_number
 from helpers.core.randomness import Seed, as_generator
 
 
@@ -72,8 +72,7 @@ def check_allocation(allocation, shape) -> Allocation:
 
 
 def _fits(p: int, room: int, words: str) -> None:
-    if not is_whole(p) or p < 1:
-        raise ValueError(f"p must be a whole number of at least 1, got {p!r}")
+    whole_number(p, "p")
     if p > room:
         raise DoesNotFit(f"p = {p} does not fit: {words} hold {room} entries")
 
@@ -119,8 +118,7 @@ def row_allocation(
     [0, 0, 0, 0, 4, 4]
     """
     n1, n0 = shape
-    if not is_whole(k) or not 1 <= k <= n1:
-        raise ValueError(f"k must be a whole number in [1, {n1}], got {k!r}")
+    whole_number(k, "k", 1, n1)
     _fits(p, k * n0, f"{k} rows of {n0}")
     if p < k:
         raise ValueError(f"p must be at least k = {k}, got {p}")

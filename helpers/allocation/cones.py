@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.stats import binom
 
-from helpers.allocation.networks import check_finite, check_sizes
+from helpers.core.checks import check_finite, check_sizes
 from helpers.core.tolerances import MATCHED_RELATIVE
 
 

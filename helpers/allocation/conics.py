@@ -15,12 +15,8 @@ from helpers.allocation.allocations import (
     check_allocation,
     with_entries,
 )
-from helpers.allocation.networks import (
-    LinearRNN,
-    check_finite,
-    check_lrnn,
-    lrnn_forward,
-)
+from helpers.allocation.networks import LinearRNN, check_lrnn, lrnn_forward
+from helpers.core.checks import check_finite
 from helpers.core.tolerances import CONIC_DEGREE, REAL_ROOT
 
 TURN = 0.7390851332151607

@@ -14,8 +14,8 @@ from scipy.optimize import minimize
 
 from helpers.allocation.homotopy import total_degree_homotopy
 from helpers.allocation.levenberg import solve_quadratics
-from helpers.allocation.networks import check_finite, check_sizes
 from helpers.allocation.quadrics import Quadrics
+from helpers.core.checks import check_finite, check_sizes, positive_number
 from helpers.core.linalg import orthonormal_basis
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import (
@@ -263,8 +263,7 @@ def slow_time(M, target, fast, rate: float, level: float) -> float:
     0.693147...
     """
     M, target, fast = _two_groups(M, target, fast)
-    if not (np.isfinite(rate) and rate > 0):
-        raise ValueError(f"rate must be a positive number, got {rate}")
+    positive_number(rate, "rate")
     if not 0 < level < 1:
         raise ValueError(f"level must lie in (0, 1), got {level}")
     N = _complement(M[:, fast])
@@ -407,8 +406,7 @@ def descend(
             "w0 must be (K, p) and size (K,) with positive entries, got "
             f"{w.shape} and {size.shape}"
         )
-    if not (np.isfinite(rate) and rate > 0):
-        raise ValueError(f"rate must be a positive number, got {rate}")
+    positive_number(rate, "rate")
     check_sizes(steps=steps, examples=examples)
     loop = _searched if rule == "searched" else _ruled
     with np.errstate(over="ignore", invalid="ignore"):

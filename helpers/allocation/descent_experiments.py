@@ -31,12 +31,9 @@ from helpers.allocation.levenberg import (
 from helpers.allocation.lifted import solve_lifted
 from helpers.allocation.linear_systems import layer_system
 from helpers.allocation.matching import Problems, recurrent_problems
-from helpers.allocation.networks import (
-    check_sizes,
-    lffn_forward,
-    sample_lffn,
-)
+from helpers.allocation.networks import lffn_forward, sample_lffn
 from helpers.allocation.quadrics import Quadrics, lrnn_quadrics
+from helpers.core.checks import check_sizes
 from helpers.core.randomness import Seed, as_generator, spawn
 from helpers.core.tolerances import MATCHED_RELATIVE
 

@@ -23,13 +23,12 @@ from helpers.allocation.allocations import (
     stack_allocations,
     with_entries,
 )
-from helpers.allocation.networks import (
-    ShallowReLU,
+from helpers.allocation.networks import ShallowReLU, relu_forward, sample_relu
+from helpers.core.checks import (
     check_finite,
     check_sizes,
     is_whole,
-    relu_forward,
-    sample_relu,
+    positive_number,
 )
 from helpers.core.data import Samples, load_digits_samples
 from helpers.core.linalg import numerical_rank
@@ -358,8 +357,7 @@ def train_adam(
     (2, 256)
     """
     check_sizes(steps=steps)
-    if not (np.isfinite(rate) and rate > 0):
-        raise ValueError(f"rate must be a positive number, got {rate}")
+    positive_number(rate, "rate")
     parts = _checked(problems, allocation)
     K, p = parts[4].shape
     w, best = np.zeros((K, p)), np.zeros(K)

@@ -29,9 +29,10 @@ from helpers.allocation.matching import (
     Problems,
     recurrent_problems,
 )
-from helpers.allocation.networks import LinearRNN, check_sizes, is_whole
+from helpers.allocation.networks import LinearRNN
 from helpers.allocation.quadrics import lrnn_quadrics
 from helpers.allocation.ranks import check_within_ceiling, generic_rank
+from helpers.core.checks import check_sizes
 from helpers.core.randomness import spawn
 
 __all__ = ["first_hits", "has_linear_core", "match_point", "point_row"]
@@ -182,13 +183,8 @@ def match_point(
     >>> match_point(8, 2, 2, 3, 2, p=9, k=1, trials=5, seed=0)["fits"]
     0
     """
-    check_sizes(n=n, d=d)
+    check_sizes(n=n, d=d, trials=trials, starts=starts)
     check_within_ceiling(b, T, m)
-    for name, value in (("trials", trials), ("starts", starts)):
-        if not is_whole(value) or value < 1:
-            raise ValueError(
-                f"{name} must be a whole number of at least 1, got {value!r}"
-            )
     draws, places, moves, begins, paths = spawn(seed, 5)
     try:
         chosen = stack_allocations(

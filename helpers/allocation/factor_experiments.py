@@ -29,12 +29,9 @@ from helpers.allocation.jacobians import lffn_jacobian
 from helpers.allocation.levenberg import draw_starts
 from helpers.allocation.matching import LARGEST_EXACT, recurrent_problems
 from helpers.allocation.mixed import mixed_equations, mixed_jacobian
-from helpers.allocation.networks import (
-    check_sizes,
-    is_whole,
-    sample_lffn,
-)
+from helpers.allocation.networks import sample_lffn
 from helpers.allocation.ranks import generic_rank
+from helpers.core.checks import check_sizes, is_whole
 from helpers.core.randomness import spawn
 
 __all__ = [

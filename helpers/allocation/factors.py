@@ -27,13 +27,9 @@ from helpers.allocation.homotopy import count_solutions
 from helpers.allocation.jacobians import lffn_jacobian
 from helpers.allocation.levenberg import first_match, levenberg_marquardt
 from helpers.allocation.matching import LARGEST_EXACT
-from helpers.allocation.networks import (
-    check_finite,
-    check_sizes,
-    lffn_forward,
-    sample_lffn,
-)
+from helpers.allocation.networks import lffn_forward, sample_lffn
 from helpers.allocation.quadrics import Quadrics
+from helpers.core.checks import check_finite, check_sizes
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import RIDGE_RELATIVE
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers.allocation.networks import check_finite
+from helpers.core.checks import check_finite
 from helpers.core.linalg import solve_each
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import (

@@ -13,12 +13,12 @@ from helpers.allocation.allocations import Allocation, check_allocation
 from helpers.allocation.networks import (
     LinearRNN,
     ShallowReLU,
-    check_finite,
     check_lrnn,
     lffn_forward,
     lrnn_states,
     observability_matrix,
 )
+from helpers.core.checks import check_finite
 
 PARTS = ("encoder", "recurrent", "decoder")
 

@@ -27,11 +27,11 @@ from helpers.allocation.jacobians import lrnn_jacobian, relu_jacobian
 from helpers.allocation.networks import (
     LinearRNN,
     ShallowReLU,
-    check_finite,
     check_lrnn,
     lrnn_forward,
     relu_forward,
 )
+from helpers.core.checks import check_finite, check_sizes
 from helpers.core.linalg import solve_each
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import (
@@ -226,8 +226,7 @@ def levenberg_marquardt(
 
 
 def _check_loop(most, tol) -> None:
-    if isinstance(most, bool) or most != int(most) or most < 1:
-        raise ValueError(f"most must be a whole number >= 1, got {most!r}")
+    check_sizes(most=most)
     if not 0 < tol < 1:
         raise ValueError(f"tol must lie in (0, 1), got {tol}")
 
@@ -394,7 +393,7 @@ def solve_recurrent(
 
     Examples
     --------
-    >>> from helpers.allocation.networks import sample_lrnn
+    >>> from helpers.allocation.networks import (sample_lrnn)
     >>> teacher, student = sample_lrnn(5, 4, 2, 1, 0), sample_lrnn(5, 4, 2, 1, 1)
     >>> X = np.random.default_rng(2).normal(size=(5, 2, 2, 1))
     >>> Y = lrnn_forward(teacher, X)

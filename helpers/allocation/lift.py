@@ -12,13 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from helpers.allocation.allocations import Allocation, check_allocation
-from helpers.allocation.networks import (
-    LinearRNN,
-    check_finite,
-    check_lrnn,
-    check_sizes,
-    lrnn_states,
-)
+from helpers.allocation.networks import LinearRNN, check_lrnn, lrnn_states
+from helpers.core.checks import check_finite, check_sizes
 
 
 class LinearCore(NamedTuple):
@@ -92,7 +87,7 @@ def lifted_residual(
     --------
     At a student's own states and labels everything vanishes.
 
-    >>> from helpers.allocation.networks import lrnn_forward, sample_lrnn
+    >>> from helpers.allocation.networks import (lrnn_forward, sample_lrnn)
     >>> net = LinearRNN(*(M[0] for M in sample_lrnn(1, 4, 2, 1, 0)))
     >>> X, a = np.ones((3, 2, 1)), Allocation([0, 2], [1, 0])
     >>> U = lrnn_states(net, X)[1:, [0, 2]]
@@ -192,7 +187,7 @@ def linear_core_solve(
 
     Examples
     --------
-    >>> from helpers.allocation.networks import lrnn_forward, sample_lrnn
+    >>> from helpers.allocation.networks import (lrnn_forward, sample_lrnn)
     >>> teacher, net = (LinearRNN(*(M[0] for M in sample_lrnn(1, 6, 2, 2, s)))
     ...                 for s in (0, 1))
     >>> X = np.random.default_rng(2).normal(size=(3, 2, 2))

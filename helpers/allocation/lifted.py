@@ -16,12 +16,8 @@ from helpers.allocation.allocations import (
 )
 from helpers.allocation.levenberg import Solved, levenberg_marquardt
 from helpers.allocation.matching import Problems
-from helpers.allocation.networks import (
-    check_finite,
-    check_lrnn,
-    lrnn_forward,
-    lrnn_states,
-)
+from helpers.allocation.networks import check_lrnn, lrnn_forward, lrnn_states
+from helpers.core.checks import check_finite
 from helpers.core.tolerances import SOLVED_RELATIVE
 
 

@@ -20,13 +20,12 @@ from helpers.allocation.allocations import (
 from helpers.allocation.jacobians import lffn_jacobian, lrnn_jacobian
 from helpers.allocation.networks import (
     LinearRNN,
-    check_finite,
     check_lrnn,
-    check_sizes,
     lffn_forward,
     lrnn_forward,
 )
 from helpers.allocation.ranks import column_rank_cap, row_rank_cap
+from helpers.core.checks import check_finite, check_sizes
 from helpers.core.tolerances import RANK_RELATIVE
 
 

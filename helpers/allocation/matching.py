@@ -26,12 +26,7 @@ from helpers.allocation.linear_systems import (
     decoder_system,
     encoder_system,
 )
-from helpers.allocation.networks import (
-    LinearRNN,
-    check_sizes,
-    lrnn_forward,
-    sample_lrnn,
-)
+from helpers.allocation.networks import LinearRNN, lrnn_forward, sample_lrnn
 from helpers.allocation.quadrics import (
     lrnn_quadrics,
     polynomial_degree,
@@ -39,6 +34,7 @@ from helpers.allocation.quadrics import (
     single_weight_polynomial,
 )
 from helpers.allocation.ranks import generic_rank
+from helpers.core.checks import check_sizes
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.statistics import wilson_interval
 from helpers.core.tolerances import MATCHED_RELATIVE, ROUNDING

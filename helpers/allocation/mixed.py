@@ -17,12 +17,8 @@ from helpers.allocation.factors import (
     _spread,
 )
 from helpers.allocation.jacobians import PARTS, lrnn_jacobian
-from helpers.allocation.networks import (
-    LinearRNN,
-    check_finite,
-    check_sizes,
-    lrnn_forward,
-)
+from helpers.allocation.networks import LinearRNN, lrnn_forward
+from helpers.core.checks import check_finite, check_sizes
 
 __all__ = [
     "mixed_equations",

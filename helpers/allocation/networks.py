@@ -7,11 +7,11 @@ samples and the other way round.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import check_finite, check_sizes, positive_number
 from helpers.core.randomness import Seed, as_generator
 
 
@@ -29,86 +29,6 @@ class ShallowReLU(NamedTuple):
 
     B: np.ndarray
     D: np.ndarray
-
-
-def is_whole(value) -> bool:
-    """Whether a value is a finite whole number; truth values are not.
-
-    Parameters
-    ----------
-    value : object
-
-    Notes
-    -----
-    Source: ours.
-
-    Examples
-    --------
-    >>> is_whole(3.0), is_whole(True), is_whole(float("nan"))
-    (True, False, False)
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    return bool(np.isfinite(value)) and value == int(value)
-
-
-def check_sizes(**sizes) -> None:
-    """Refuse sizes that are not whole numbers of at least one.
-
-    Parameters
-    ----------
-    **sizes : int
-        By name.
-
-    Raises
-    ------
-    ValueError
-        Names the size.
-
-    Notes
-    -----
-    Source: ours.
-
-    Examples
-    --------
-    >>> check_sizes(n=3, m=1)
-    """
-    for name, value in sizes.items():
-        if not is_whole(value) or value < 1:
-            raise ValueError(
-                f"{name} must be a whole number of at least 1, got {value!r}"
-            )
-
-
-def check_finite(**arrays) -> list[np.ndarray]:
-    """Float64 arrays without NaN or infinity.
-
-    Parameters
-    ----------
-    **arrays : array_like
-        By name.
-
-    Raises
-    ------
-    ValueError
-        Names the array.
-
-    Notes
-    -----
-    Source: ours.
-
-    Examples
-    --------
-    >>> check_finite(Y=[1, 2])[0].dtype
-    dtype('float64')
-    """
-    checked = []
-    for name, value in arrays.items():
-        value = np.asarray(value, dtype=np.float64)
-        if not np.isfinite(value).all():
-            raise ValueError(f"{name} must be finite numbers")
-        checked.append(value)
-    return checked
 
 
 def check_lrnn(net: LinearRNN) -> LinearRNN:
@@ -182,8 +102,7 @@ def sample_lrnn(
     (5, 1, 4)
     """
     check_sizes(K=K, n=n, b=b, d=d)
-    if not (gain > 0 and np.isfinite(gain)):
-        raise ValueError(f"gain must be a positive number, got {gain}")
+    gain = positive_number(gain, "gain")
     rng = as_generator(rng)
     return LinearRNN(
         _draw(rng, (K, n, b), 1.0),

@@ -17,12 +17,8 @@ from helpers.allocation.allocations import (
     check_allocation,
     with_entries,
 )
-from helpers.allocation.networks import (
-    LinearRNN,
-    check_finite,
-    check_lrnn,
-    check_sizes,
-)
+from helpers.allocation.networks import LinearRNN, check_lrnn
+from helpers.core.checks import check_finite, check_sizes
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import REAL_ROOT, ROUNDING
 

@@ -13,13 +13,8 @@ import numpy as np
 
 from helpers.allocation.allocations import Allocation, check_allocation
 from helpers.allocation.jacobians import PARTS, lrnn_jacobian
-from helpers.allocation.networks import (
-    LinearRNN,
-    check_finite,
-    check_sizes,
-    is_whole,
-    sample_lrnn,
-)
+from helpers.allocation.networks import LinearRNN, sample_lrnn
+from helpers.core.checks import check_finite, check_sizes, whole_number
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import RANK_RELATIVE
 
@@ -349,10 +344,7 @@ def column_rank_cap(n: int, b: int, d: int, T: int, m: int, c: int) -> int:
 def _check_cap(n, b, d, T, m, **part) -> None:
     check_sizes(n=n, b=b, d=d, T=T, m=m)
     [(name, value)] = part.items()
-    if not is_whole(value) or not 0 <= value <= n:
-        raise ValueError(
-            f"{name} must be a whole number in [0, {n}], got {value!r}"
-        )
+    whole_number(value, name, 0, n)
 
 
 def min_learned_rows(n: int, b: int, d: int, T: int, m: int) -> int | None:

@@ -27,16 +27,10 @@ from helpers.allocation.levenberg import (
 )
 from helpers.allocation.linear_systems import affine_residual, layer_system
 from helpers.allocation.matching import MatchResult, match_result
-from helpers.allocation.networks import (
-    ShallowReLU,
-    check_finite,
-    check_sizes,
-    is_whole,
-    relu_forward,
-    sample_relu,
-)
+from helpers.allocation.networks import ShallowReLU, relu_forward, sample_relu
 from helpers.allocation.patterns import LARGEST_PATTERNS, enumerate_matches
 from helpers.allocation.ranks import generic_rank
+from helpers.core.checks import check_finite, check_sizes
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import MATCHED_RELATIVE
 
@@ -615,10 +609,7 @@ def shallow_match_probability(
     >>> found.mp, found.exact, found.method
     (0.0, True, 'range')
     """
-    if not is_whole(starts) or starts < 1:
-        raise ValueError(
-            f"starts must be a whole number of at least 1, got {starts!r}"
-        )
+    check_sizes(starts=starts)
     B, D, X, Y, mine, activation = _checked(problems, allocation)
     rng = as_generator(rng)
     full = region_rank(problems, mine, rng) == Y[0].size

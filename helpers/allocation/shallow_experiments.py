@@ -19,7 +19,6 @@ from helpers.allocation.levenberg import (
     first_match,
     solve_shallow,
 )
-from helpers.allocation.networks import check_sizes
 from helpers.allocation.patterns import LARGEST_PATTERNS
 from helpers.allocation.shallow import (
     SLOPE,
@@ -33,6 +32,7 @@ from helpers.allocation.shallow import (
     take,
     within_range,
 )
+from helpers.core.checks import check_sizes
 from helpers.core.randomness import spawn
 
 __all__ = ["enumeration_point", "shallow_hits", "shallow_point"]

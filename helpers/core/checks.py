@@ -13,6 +13,8 @@ from numbers import Real
 import numpy as np
 
 __all__ = [
+    "check_finite",
+    "check_sizes",
     "finite_array",
     "finite_matrix",
     "finite_vector",
@@ -81,6 +83,31 @@ def whole_number(
             f"{name} must be a whole number {allowed}, got {value!r}"
         )
     return int(value)
+
+
+def check_sizes(**sizes) -> None:
+    """Refuse sizes that are not whole numbers of at least one.
+
+    Parameters
+    ----------
+    **sizes : int
+        By name.
+
+    Raises
+    ------
+    ValueError
+        Names the size.
+
+    Notes
+    -----
+    Source: ours.
+
+    Examples
+    --------
+    >>> check_sizes(n=3, m=1)
+    """
+    for name, value in sizes.items():
+        whole_number(value, name)
 
 
 def positive_number(value, name: str) -> float:
@@ -237,3 +264,29 @@ def finite_vector(value, name: str, size: int | None = None) -> np.ndarray:
             f"{array.shape}"
         )
     return finite_array(array, name)
+
+
+def check_finite(**arrays) -> list[np.ndarray]:
+    """Float64 arrays without NaN or infinity, in the order given.
+
+    Parameters
+    ----------
+    **arrays : array_like
+        By name.
+
+    Raises
+    ------
+    ValueError
+        Names the array.
+
+    Notes
+    -----
+    Source: ours.
+
+    Examples
+    --------
+    >>> X, Y = check_finite(X=[[1, 2]], Y=3)
+    >>> X.dtype, Y.shape
+    (dtype('float64'), ())
+    """
+    return [finite_array(value, name) for name, value in arrays.items()]

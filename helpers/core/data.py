@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.randomness import Seed, as_generator
 
 DIGITS_SHA256 = (
@@ -169,11 +170,10 @@ def _subset(samples: Samples, n, rng) -> Samples:
     total = samples.targets.shape[0]
     if n is None:
         return samples
-    if isinstance(n, bool) or not 1 <= n <= total or n != int(n):
-        raise ValueError(f"n must be a whole number in 1..{total}, got {n!r}")
+    n = whole_number(n, "n", 1, total)
     if rng is None:
         raise ValueError("rng must be a seed or a Generator when n is given")
-    kept = as_generator(rng).permutation(total)[: int(n)]
+    kept = as_generator(rng).permutation(total)[:n]
     return Samples(samples.inputs[kept], samples.targets[kept])
 
 

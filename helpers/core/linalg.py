@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import finite_matrix
 from helpers.core.tolerances import ORTHONORMAL, RANK_RELATIVE
 
 
@@ -21,17 +22,6 @@ class NumericalRank(NamedTuple):
     rank: int
     gap: float
     singular_values: np.ndarray
-
-
-def _matrix(Z, name: str) -> np.ndarray:
-    Z = np.asarray(Z, dtype=float)
-    if Z.ndim != 2:
-        raise ValueError(f"{name} must be a matrix, got shape {Z.shape}")
-    if Z.shape[0] == 0:
-        raise ValueError(f"{name} must have at least one row, got {Z.shape}")
-    if not np.isfinite(Z).all():
-        raise ValueError(f"{name} must be finite, it holds NaN or infinity")
-    return Z
 
 
 def _rtol(rtol: float) -> float:
@@ -65,7 +55,7 @@ def check_orthonormal(U, name: str = "U") -> np.ndarray:
     >>> check_orthonormal(np.eye(3)[:, :2]).shape
     (3, 2)
     """
-    U = _matrix(U, name)
+    U = finite_matrix(U, name)
     error = np.abs(U.T @ U - np.eye(U.shape[1])).max(initial=0.0)
     if error > ORTHONORMAL:
         raise ValueError(
@@ -173,7 +163,7 @@ def orthonormal_basis(Z, rtol: float = RANK_RELATIVE) -> np.ndarray:
     >>> orthonormal_basis(np.zeros((3, 5))).shape
     (3, 0)
     """
-    Z, rtol = _matrix(Z, "Z"), _rtol(rtol)
+    Z, rtol = finite_matrix(Z, "Z"), _rtol(rtol)
     if Z.shape[1] == 0:
         return np.zeros((Z.shape[0], 0))
     left, sigma, _ = np.linalg.svd(Z, full_matrices=False)
@@ -211,7 +201,7 @@ def numerical_rank(Z, rtol: float = RANK_RELATIVE) -> NumericalRank:
     >>> numerical_rank(np.outer([1.0, 2.0], [3.0, 0.0])).rank
     1
     """
-    Z, rtol = _matrix(Z, "Z"), _rtol(rtol)
+    Z, rtol = finite_matrix(Z, "Z"), _rtol(rtol)
     if Z.shape[1] == 0:
         return NumericalRank(0, np.inf, np.zeros(0))
     sigma = np.linalg.svd(Z, compute_uv=False)
@@ -340,7 +330,7 @@ def principal_angles(Z, U, rtol: float = RANK_RELATIVE) -> np.ndarray:
     U = check_orthonormal(U, "U")
     if U.shape[1] == 0:
         raise ValueError("U must have at least one column, got none")
-    Z = _matrix(Z, "Z")
+    Z = finite_matrix(Z, "Z")
     if Z.shape[0] != U.shape[0]:
         raise ValueError(
             f"Z and U must have the same number of rows, got {Z.shape} "

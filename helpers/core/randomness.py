@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from helpers.core.checks import whole_number
+
 Seed = int | np.random.SeedSequence | np.random.Generator
 
 
@@ -69,8 +71,7 @@ def spawn(seed: int | np.random.SeedSequence, n: int) -> list:
     >>> bool(a.random() == spawn(7, 5)[0].random())
     True
     """
-    if isinstance(n, bool) or n != int(n) or n < 0:
-        raise ValueError(f"n must be a whole number >= 0, got {n!r}")
+    whole_number(n, "n", 0)
     if not isinstance(seed, np.random.SeedSequence):
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
             raise ValueError(f"seed must be a whole number, got {seed!r}")

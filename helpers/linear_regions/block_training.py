@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from helpers.core.checks import check_sizes
 from helpers.core.randomness import Seed, as_generator, spawn
 from helpers.linear_regions.modules import BlockNet, VeeBlock, VeeLayer
 from helpers.linear_regions.problems import Problem, concrete_unit, problem
@@ -507,10 +508,7 @@ def block_fit(name: str, method: str, seed: int, length: int = 1) -> dict:
     Source: Milkert, Hyde and Laine, sections 5 and B.2.
     """
     setup = setup_of(name)
-    if length < 1 or length != int(length):
-        raise ValueError(
-            f"length must be a whole number of at least 1, got {length}"
-        )
+    check_sizes(length=length)
     first, second = setup.epochs
     setup = setup._replace(epochs=(length * first, length * second))
     split, start = spawn(seed, 2)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from helpers.core.checks import check_sizes
 from helpers.core.data import load_digits_samples
 from helpers.core.randomness import Seed, as_generator, spawn
 from helpers.linear_regions.block_training import _default_blocks, _linear
@@ -42,8 +43,7 @@ def block_parameters(depth: int) -> int:
     >>> block_parameters(4)
     73
     """
-    if depth < 1 or depth != int(depth):
-        raise ValueError(f"depth must be a whole number >= 1, got {depth}")
+    check_sizes(depth=depth)
     return 8 + 20 * (depth - 1) + 5
 
 

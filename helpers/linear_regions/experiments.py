@@ -15,6 +15,7 @@ import time
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.linear_regions.initialisations import (
     KINDS,
     init_params,
@@ -276,8 +277,7 @@ def sparse_samples(layout: str, count: int = 10):
     >>> train[:, 0].tolist(), test[:, 0].tolist()
     ([0.0, 0.5, 1.0], [0.25, 0.75])
     """
-    if isinstance(count, bool) or count != int(count) or count < 2:
-        raise ValueError(f"count must be a whole number >= 2, got {count!r}")
+    whole_number(count, "count", 2)
     if layout == "ends":
         train = np.linspace(0, 1, int(count))
         test = (train[1:] + train[:-1]) / 2

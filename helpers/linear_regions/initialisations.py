@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.randomness import spawn
 
 __all__ = [
@@ -35,14 +36,6 @@ Params = list[tuple[np.ndarray, np.ndarray]]
 # Lu et al. (2020) choose it so that the length of the input is kept
 _RAI = 0.6007
 _BETA = 2, 1
-
-
-def _count(value, name: str, least: int = 1) -> int:
-    if isinstance(value, bool) or value != int(value) or value < least:
-        raise ValueError(
-            f"{name} must be a whole number >= {least}, got {value!r}"
-        )
-    return int(value)
 
 
 def random_peaks(runs: int, depth: int, seed, low=0.1, high=0.9):
@@ -75,7 +68,7 @@ def random_peaks(runs: int, depth: int, seed, low=0.1, high=0.9):
     >>> random_peaks(2, 3, seed=0).shape
     (2, 4)
     """
-    runs, depth = _count(runs, "runs"), _count(depth, "depth")
+    runs, depth = whole_number(runs, "runs"), whole_number(depth, "depth")
     if not 0 <= low < high <= 1:
         raise ValueError(
             f"need 0 <= low < high <= 1, got low={low}, high={high}"
@@ -186,10 +179,10 @@ def init_params(kind: str, widths, runs: int, seed, x=None) -> Params:
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
-    widths = [_count(w, "widths") for w in widths]
+    widths = [whole_number(w, "widths") for w in widths]
     if len(widths) < 2:
         raise ValueError(f"widths needs inputs and outputs, got {widths}")
-    streams = spawn(seed, _count(runs, "runs"))
+    streams = spawn(seed, whole_number(runs, "runs"))
     if kind == "lsuv":
         x = _samples(x, widths[0])
     nets = [_one(kind, widths, rng, x) for rng in streams]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import positive_number
 from helpers.core.randomness import Seed, as_generator
 from helpers.linear_regions.cells import LARGEST_DEPTH
 from helpers.linear_regions.triangles import (
@@ -73,13 +74,6 @@ def _vector(peaks, least: int = 1) -> np.ndarray:
     if a.ndim != 1:
         raise ValueError(f"peaks must be one vector, got shape {a.shape}")
     return a
-
-
-def _positive(value, name: str) -> float:
-    value = float(value)
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number, got {value}")
-    return value
 
 
 def limit_derivative_cdf(x, peaks) -> np.ndarray:
@@ -403,7 +397,7 @@ def end_slopes(peaks, s0) -> EndSlopes:
     >>> end_slopes([0.5] * 60, 0.25)
     EndSlopes(left=1.0, right=-1.0)
     """
-    a, s0 = _vector(peaks, least=2), _positive(s0, "s0")
+    a, s0 = _vector(peaks, least=2), positive_number(s0, "s0")
     reached = -np.expm1(np.sum(np.log1p(-a[1:])))
     return EndSlopes(
         float(reached * s0 / (a[0] * a[1])),
@@ -448,7 +442,7 @@ def tail_sup(peaks, s0, d: int) -> float:
     """
     if d < 0:
         raise ValueError(f"d must be 0 or more, got {d}")
-    a, s0 = _vector(peaks, least=d + 2), _positive(s0, "s0")
+    a, s0 = _vector(peaks, least=d + 2), positive_number(s0, "s0")
     if d == 0:
         return s0
     inner = a[2 : d + 1]
@@ -643,7 +637,7 @@ def secant_factors(peaks, level: int, s0) -> SecantFactors:
     >>> secant_factors([0.3, 0.5, 0.5, 0.5], 0, 0.15).curvatures
     array([0.3, 0.3])
     """
-    a, s0 = _vector(peaks, least=3), _positive(s0, "s0")
+    a, s0 = _vector(peaks, least=3), positive_number(s0, "s0")
     if not 0 <= level <= a.size - 3:
         raise ValueError(
             f"level must lie in [0, {a.size - 3}] for {a.size} peaks, "

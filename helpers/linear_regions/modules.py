@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from helpers.core.checks import check_sizes
 from helpers.core.randomness import Seed, as_generator
 from helpers.linear_regions.regions_1d import (
     RegionCount,
@@ -115,11 +116,7 @@ class _Peaked(nn.Module):
 
     def __init__(self, nets, depth, *, clamp, parametrisation, low, high, rng):
         super().__init__()
-        for name, value in (("depth", depth), ("blocks", nets)):
-            if isinstance(value, bool) or value != int(value) or value < 1:
-                raise ValueError(
-                    f"{name} must be a whole number >= 1, got {value!r}"
-                )
+        check_sizes(depth=depth, blocks=nets)
         if not 0 < clamp < 0.5:
             raise ValueError(f"clamp must lie in (0, 1/2), got {clamp}")
         if parametrisation not in PARAMETRISATIONS:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import positive_number
 from helpers.core.data import load_concrete
 from helpers.core.randomness import Seed, as_generator
 
@@ -138,8 +139,7 @@ def two_spirals(n: int, turns: float, noise: float = 0.0, rng: Seed = 0):
     """
     if n < 2 or n % 2 or n != int(n):
         raise ValueError(f"n must be an even number of at least 2, got {n}")
-    if not (turns > 0 and np.isfinite(turns)):
-        raise ValueError(f"turns must be a positive number, got {turns}")
+    positive_number(turns, "turns")
     if not (noise >= 0 and np.isfinite(noise)):
         raise ValueError(f"noise must be a number of at least 0, got {noise}")
     rng = as_generator(rng)

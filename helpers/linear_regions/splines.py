@@ -15,6 +15,7 @@ from scipy.integrate import quad
 from scipy.linalg import solveh_banded
 from scipy.optimize import minimize
 
+from helpers.core.checks import whole_number
 from helpers.core.tolerances import NEWTON_STEP, ROUNDING
 
 __all__ = [
@@ -65,12 +66,6 @@ class SampledSpline(NamedTuple):
 
     values: np.ndarray
     mse: float
-
-
-def _pieces(pieces) -> int:
-    if isinstance(pieces, bool) or pieces != int(pieces) or pieces < 1:
-        raise ValueError(f"pieces must be a whole number >= 1, got {pieces!r}")
-    return int(pieces)
 
 
 def _knots(knots) -> np.ndarray:
@@ -196,7 +191,7 @@ def equidistributed_knots(d2f: Function, pieces: int) -> np.ndarray:
     >>> equidistributed_knots(lambda x: 2 + 0 * x, 4).round(9).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    pieces = _pieces(pieces)
+    pieces = whole_number(pieces, "pieces")
     # graded towards 0, where the densities of high powers vanish
     x = np.linspace(0, 1, _TABLE + 1) ** 2
     middle = _density(d2f, (x[1:] + x[:-1]) / 2)

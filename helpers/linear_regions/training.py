@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from helpers.core.checks import positive_number, whole_number
 from helpers.core.tolerances import ADAM_DENOMINATOR
 from helpers.linear_regions.initialisations import (
     geometric_coordinates,
@@ -656,10 +657,8 @@ def _checked_samples(x, y):
 
 
 def _checked_run(epochs, lr, record) -> np.ndarray:
-    if isinstance(epochs, bool) or epochs % 1 != 0 or epochs < 0:
-        raise ValueError(f"epochs must be a whole number >= 0, got {epochs!r}")
-    if not 0 < lr < np.inf:
-        raise ValueError(f"lr must be positive and finite, got {lr!r}")
+    whole_number(epochs, "epochs", 0)
+    positive_number(lr, "lr")
     if record is None:
         return np.unique([0, int(epochs)])
     marks = np.asarray(record)

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from helpers.core.checks import whole_number
+
 Configuration = dict[str, Any]
 SEED_BITS = 63  # the largest whole number of Parquet and SQLite
 
@@ -99,13 +101,8 @@ def spawn_seeds(root: int, count: int) -> list[int]:
     >>> spawn_seeds(0, 5)[:2] == spawn_seeds(0, 2)
     True
     """
-    for name, value, least in (("root", root, 0), ("count", count, 1)):
-        whole = isinstance(value, int | np.integer)
-        if not whole or isinstance(value, bool) or value < least:
-            raise ValueError(
-                f"{name} must be a whole number >= {least}, got {value!r}"
-            )
-    children = np.random.SeedSequence(int(root)).spawn(int(count))
+    root, count = whole_number(root, "root", 0), whole_number(count, "count")
+    children = np.random.SeedSequence(root).spawn(count)
     words = [child.generate_state(1, np.uint64)[0] for child in children]
     return [int(word) >> (64 - SEED_BITS) for word in words]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from helpers.core.checks import check_sizes
 from helpers.sweep.digest import code_digest, load, reference_of
 from helpers.sweep.driver import Driver
 from helpers.sweep.extras import installed_versions
@@ -184,14 +185,9 @@ def run_sweep(
 
 
 def _check(workers, attempts, task_seconds, scheduler) -> None:
-    for name, value in (("workers", workers), ("attempts", attempts)):
-        if name == "workers" and value is None:
-            continue
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or value < 1:
-            raise ValueError(
-                f"{name} must be a whole number >= 1, got {value!r}"
-            )
+    check_sizes(attempts=attempts)
+    if workers is not None:
+        check_sizes(workers=workers)
     if not (0 < task_seconds < math.inf):
         raise ValueError(
             f"task_seconds must be positive and finite, got {task_seconds!r}"

@@ -293,7 +293,7 @@ def test_refused():
         (encoder_conditions, (3, 2, 1, 0, 1)),
         (recurrent_conditions, (3, 2, 1, 2, 0)),
     ):
-        with pytest.raises(ValueError, match="whole number of at least 1"):
+        with pytest.raises(ValueError, match="whole number >= 1"):
             check(a, *sizes)
     with pytest.raises(ValueError, match="d must be a whole"):
         layer_conditions(a, (2, 2), 0, 1)

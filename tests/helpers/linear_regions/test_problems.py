@@ -107,7 +107,7 @@ def test_test_points_lie_between():
         (lambda: additive_floor(np.empty((0, 3))), "z must be a finite"),
         (lambda: radius_floor(0), "power must be positive"),
         (lambda: two_spirals(7, 1), "n must be an even number"),
-        (lambda: two_spirals(8, 0), "turns must be a positive"),
+        (lambda: two_spirals(8, 0), "turns must be finite and > 0"),
         (lambda: two_spirals(8, 1, -1), "noise must be a number"),
         (lambda: problem("moons", 0), "name must be cubic, radius"),
     ],

@@ -97,7 +97,9 @@ def test_a_group_that_turns_out_slow_comes_back(bench):
     group = [{"x": x, "wait": 0.05} for x in range(5)]
     code = code_digest("tasks:square")
     done = run_group("tasks:square", code, group, budget=0.07)
-    assert [json.loads(t)["y"] for t, *_ in done] == [0, 1]
+    found = [json.loads(t)["y"] for t, *_ in done]
+    assert found == list(range(len(found)))
+    assert 1 <= len(found) <= 2  # one, if the machine was slow to wake
     assert len(run_group("tasks:square", code, group[:1], 0.001)) == 1
 
 
