@@ -20,7 +20,8 @@ import yaml
 from tools import ROOT
 from tools.execution import notebooks
 
-MOST_LINES = 15
+MOST_LINES = 15  # of code: the words of an alternative text do not count
+MOST_WIDTH = 79  # what a page shows without a scroll bar
 MOST_DEFINED = 5  # lines of a function that may live in a notebook
 LEAST_EXERCISES = 5
 LEAST_ALT = 20
@@ -148,11 +149,19 @@ def check_pictures_dropped(chapter):
 def check_cell_form(chapter):
     for number, cell in enumerate(chapter.code, 1):
         lines = cell.source.splitlines()
-        if len(lines) > MOST_LINES:
+        count = len(lines) - _lines_of_words(cell.source)
+        if count > MOST_LINES:
             yield chapter.problem(
                 "cell_form",
-                f"has {len(lines)} lines, at most {MOST_LINES} are allowed: "
+                f"has {count} lines, at most {MOST_LINES} are allowed: "
                 "split it, one idea a cell, or move code to a helper",
+                number,
+            )
+        if wide := [line for line in lines if len(line) > MOST_WIDTH]:
+            yield chapter.problem(
+                "cell_form",
+                f"has a line of {len(wide[0])} characters, at most "
+                f"{MOST_WIDTH} fit the page: break {wide[0].strip()[:40]!r}",
                 number,
             )
         if cell.source.rstrip().endswith(";"):
@@ -168,6 +177,17 @@ def check_cell_form(chapter):
                 "the rest of its cell never runs; write plain Python",
                 number,
             )
+
+
+def _lines_of_words(source: str) -> int:
+    """Lines that an alternative text adds to its first."""
+    if not _is_python(source):
+        return 0
+    return sum(
+        node.value.end_lineno - node.value.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.keyword) and node.arg == "alt"
+    )
 
 
 def _is_python(source: str) -> bool:

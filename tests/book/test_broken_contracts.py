@@ -98,6 +98,11 @@ CASES = {
         "tools.store",
     ),
     "a long cell": (add_code(LONG), "cell_form", "split it"),
+    "a wide line": (
+        add_code("x = " + " + ".join("1" * 30)),
+        "cell_form",
+        "break 'x = 1",
+    ),
     "a trailing semicolon": (add_code("x = 1;"), "cell_form", "assign to _"),
     "an unknown magic": (
         add_code("%matplotlb inline\nx = 1"),
@@ -275,3 +280,12 @@ def test_markdown_cells_are_all_linted(book):
         notebook.cells.append(new_markdown_cell("And it is 3.14."))
 
     assert [p.check for p in broken(book, change)] == ["numbers_are_glued"]
+
+
+def test_the_words_of_an_alternative_text_are_no_lines_of_code():
+    words = "\n".join(f'    "part {n} of what is seen "' for n in range(9))
+    code = "\n".join(f"x{n} = {n}" for n in range(13))
+    figure = f'{code}\nshow_figure(fig, "name",\n    alt={words.strip()})'
+    assert len(figure.splitlines()) == 23
+    assert contracts._lines_of_words(figure) == 8
+    assert contracts._lines_of_words("x = (") == 0
