@@ -26,6 +26,8 @@ search
     Critical points from random starts.
 configurations
     Students glued together from one-neuron solutions.
+degrees
+    Networks degree by degree, and a floor that no student passes.
 stability
     The Hessian at copy-average points, in blocks.
 perturbed_family

@@ -223,7 +223,7 @@ def summarize_graph(W, kind: str, K: int, f, features) -> GraphSummary:
     L = graph_laplacian(W, kind)
     f = finite_vector(f, "f", L.shape[0])
     features = finite_matrix(features, "features", len(f))
-    lam, U, info = laplacian_eigenbasis(L, K)
+    lam, U, info = laplacian_eigenbasis(L, K, if_tied="ignore")
     size = float(np.linalg.norm(f))
     if not (size > 0 and np.isfinite(size)):
         raise ValueError(f"f must be finite and not zero, its norm is {size}")

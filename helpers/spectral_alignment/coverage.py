@@ -30,6 +30,7 @@ from helpers.core.linalg import (
 )
 from helpers.core.tolerances import GAP_WARNING, RANK_RELATIVE
 from helpers.spectral_alignment.spectra import (
+    PoorlySeparatedWarning,
     dirichlet_energy,
     high_frequency_bound,
     low_pass_split,
@@ -54,10 +55,6 @@ __all__ = [
     "readout_error_bounds",
     "residual_matrix",
 ]
-
-
-class PoorlySeparatedWarning(UserWarning):
-    """The low-pass basis is cut inside a (nearly) repeated eigenvalue."""
 
 
 class Readout(NamedTuple):

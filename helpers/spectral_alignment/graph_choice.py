@@ -132,7 +132,7 @@ def graph_selection_objective(
     L = graph_laplacian(W, kind)
     f = finite_vector(f, "f", L.shape[0])
     Phi = finite_matrix(Phi, "Phi", len(f))
-    lam, U, info = laplacian_eigenbasis(L, K)
+    lam, U, info = laplacian_eigenbasis(L, K, if_tied="ignore")
     trace = greedy_coverage(Phi, U, t, Phi, oracle)
     low, high = (np.linalg.norm(x) / size for x in low_pass_split(U, f))
     smooth = (

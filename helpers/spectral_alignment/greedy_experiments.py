@@ -15,8 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from helpers.core.checks import finite_matrix
-from helpers.core.linalg import check_orthonormal, complement
-from helpers.core.randomness import Seed, as_generator
+from helpers.core.linalg import (
+    check_orthonormal,
+    complement,
+    orthonormal_basis,
+)
+from helpers.core.randomness import Seed, as_generator, spawn
 from helpers.core.tolerances import COVERED_RELATIVE
 from helpers.spectral_alignment.block_norms import block_variation_norm_bounds
 from helpers.spectral_alignment.clusters import spread_to_margin
@@ -28,6 +32,7 @@ from helpers.spectral_alignment.greedy import (
     greedy_coverage,
     random_oracle,
 )
+from helpers.spectral_alignment.local_search import local_gain_search
 from helpers.spectral_alignment.norm_curves import variation_pareto_curve
 from helpers.spectral_alignment.norm_experiments import MUS
 from helpers.spectral_alignment.sample_sets import sample_set, three_clouds
@@ -42,6 +47,7 @@ __all__ = [
     "greedy_problem",
     "representability_floor",
     "rate_constants",
+    "roll_climbs",
 ]
 
 FREQUENCIES = {
@@ -390,7 +396,7 @@ def cloud_rates(n: int, seed: int, t: int = 12) -> dict:
 
     Examples
     --------
-    >>> found = cloud_rates(12, 0, 3)
+    >>> found = cloud_rates(36, 0, 2)
     >>> float(found["deficit"][0].round(9)), bool(found["gap"][2] < 0.5)
     (2.0, True)
     """
@@ -407,6 +413,61 @@ def cloud_rates(n: int, seed: int, t: int = 12) -> dict:
         "deficit": _filled(trace.deficit, t),
         "gap": _filled(trace.gap, t),
     }
+
+
+def roll_climbs(n: int, seed: int, steps: int = 4, starts: int = 30) -> dict:
+    r"""Climbs against the exact maximum by faces, on a swiss roll (rank 4).
+
+    Parameters
+    ----------
+    n : int > 10
+        Samples; the exact search is :math:`O(n^3)`, a few seconds for 40.
+    seed : int
+        Of the samples and of the climbs.
+    steps : int >= 1
+        Exact greedy neurons for the five lowest frequencies, on top of the
+        inputs; each is a problem.
+    starts : int >= 1
+        Climbs a problem.
+
+    Returns
+    -------
+    dict
+        ``exact``: maximal gains, shape (steps,); ``climbs``: gains of the
+        climbs over it, shape (steps * starts,), one problem after the other.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    Source: ours (experiment E10).
+
+    Examples
+    --------
+    >>> found = roll_climbs(12, 0, 1, 3)
+    >>> found["climbs"].shape, bool(found["climbs"].max() < 1 + 1e-9)
+    ((3,), True)
+    """
+    if isinstance(n, bool) or n % 1 != 0 or n <= NEIGHBOURS:
+        raise ValueError(f"n must be a whole number > {NEIGHBOURS}, got {n!r}")
+    draw, climber = spawn(seed, 2)
+    X = sample_set("swiss roll", n, draw).X
+    L = graph_laplacian(knn_graph(X, NEIGHBOURS))
+    U = laplacian_eigenbasis(L, 5).vectors
+    Phi = np.column_stack([X, np.ones(n)])
+    H, exact, shares = Phi, [], []
+    for _ in range(steps):
+        QH = orthonormal_basis(H)
+        M = complement(QH, U)
+        best = maximal_gain_neuron(Phi, M, QH, "faces")
+        found = local_gain_search(Phi, M, QH, starts, climber)
+        exact.append(best.gain)
+        shares.append(found.gains / best.gain)
+        H = np.column_stack([H, np.maximum(Phi @ best.theta, 0)])
+    return {"exact": np.array(exact), "climbs": np.concatenate(shares)}
 
 
 def _residuals(atoms, u) -> np.ndarray:

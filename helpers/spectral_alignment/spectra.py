@@ -40,6 +40,10 @@ GUARD_VECTORS = 4
 LOBPCG_STEPS = 500
 
 
+class PoorlySeparatedWarning(UserWarning):
+    """The low-pass basis is cut inside a (nearly) repeated eigenvalue."""
+
+
 @dataclass(frozen=True)
 class BasisInfo:
     r"""How well determined a low-pass basis is.
@@ -235,7 +239,19 @@ def _gap_ratio(lower: float, upper: float, tolerance: float) -> float:
     return np.inf if lower <= tolerance else float(upper / lower)
 
 
-def laplacian_eigenbasis(L, K: int, solver: str = "dense") -> LaplacianBasis:
+def _warn_of_tie(K: int, value: float, ratio: float) -> None:
+    warnings.warn(
+        f"lambda_{K} = lambda_{K + 1} = {value:.4g} (gap ratio {ratio:.4g}): "
+        f"the span of the {K} lowest frequencies is one choice of many; move "
+        "K, or say if_tied='ignore'",
+        PoorlySeparatedWarning,
+        stacklevel=3,
+    )
+
+
+def laplacian_eigenbasis(
+    L, K: int, solver: str = "dense", if_tied: str = "warn"
+) -> LaplacianBasis:
     r"""The ``K`` lowest frequencies of a graph, and the next eigenvalue.
 
     :math:`\mathcal Lu_k=\lambda_ku_k` with
@@ -258,6 +274,8 @@ def laplacian_eigenbasis(L, K: int, solver: str = "dense") -> LaplacianBasis:
         instead of a wrong answer where it does not converge. The number of
         zero eigenvalues is checked against the components; other
         multiplicities are not, but by ``dense``.
+    if_tied : {'warn', 'ignore'}
+        What to do if :math:`\lambda_K=\lambda_{K+1}` up to rounding.
 
     Returns
     -------
@@ -267,11 +285,19 @@ def laplacian_eigenbasis(L, K: int, solver: str = "dense") -> LaplacianBasis:
         each positive (:func:`fix_signs`); ``info`` (:class:`BasisInfo`).
         Inside a repeated eigenvalue the vectors are one arbitrary choice.
 
+    Warns
+    -----
+    PoorlySeparatedWarning
+        If :math:`\lambda_K=\lambda_{K+1}`: the span of the vectors is not a
+        function of the graph. A ratio below 1.05 is only flagged in ``info``;
+        :func:`~helpers.spectral_alignment.coverage.eigenvalue_separation`
+        warns of it.
+
     Raises
     ------
     ValueError
         If ``L`` is not symmetric and finite, is not a Laplacian, ``K`` is
-        out of range, or ``solver`` is unknown.
+        out of range, or ``solver`` or ``if_tied`` is unknown.
     RuntimeError
         If ``lobpcg`` does not converge.
 
@@ -298,6 +324,10 @@ def laplacian_eigenbasis(L, K: int, solver: str = "dense") -> LaplacianBasis:
         )
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}")
+    if if_tied not in ("warn", "ignore"):
+        raise ValueError(
+            f"if_tied must be 'warn' or 'ignore', got {if_tied!r}"
+        )
     computed, U = {
         "dense": _dense_pairs,
         "shift_invert": _shift_invert_pairs,
@@ -306,6 +336,8 @@ def laplacian_eigenbasis(L, K: int, solver: str = "dense") -> LaplacianBasis:
     lam, components, n_zero = _settle_kernel(computed, L)
     tolerance = KERNEL_RELATIVE * _spectral_bound(L)
     ratio = _gap_ratio(lam[-2], lam[-1], tolerance)
+    if if_tied == "warn" and lam[-1] - lam[-2] <= tolerance:
+        _warn_of_tie(int(K), lam[-1], ratio)
     info = BasisInfo(
         gap_ratio=ratio,
         poorly_separated=bool(ratio < GAP_WARNING),

@@ -114,3 +114,34 @@ def test_two_coins_are_averaged_for_nothing():
 def test_bad_inputs(call):
     with pytest.raises(ValueError, match="must"):
         call()
+
+
+def price(law, size, nodes):
+    """The best neuron for a group along the axes, integrated."""
+    X, weights = product_rule(*input_rule(law, nodes), size)
+    teacher = Teacher.orthonormal(size, size)
+    y = network(teacher.V, teacher.b, X)
+    start = copy_average_point((size,), teacher)
+    return empirical_minimiser(start, X, y, weights=weights)
+
+
+@pytest.mark.parametrize(
+    "law, sign, nodes", [("uniform", -1, 12), ("student", 1, 24)]
+)
+def test_light_tails_favour_crowds_and_heavy_tails_do_not(law, sign, nodes):
+    found = [price(law, size, nodes) for size in (2, 3)]
+    steps = np.diff([0.0] + [best.loss for best in found])
+    assert sign * (steps[1] - steps[0]) > 2e-3
+    # enough nodes: the order is not one of the rule
+    finer = price(law, 2, 2 * nodes).loss
+    assert found[0].loss == pytest.approx(finer, abs=5e-6)
+    # and inputs that were drawn agree
+    X = sample_inputs(law, 3, (100_000, 3))
+    error = network(found[1].student.W, found[1].student.a, X)
+    squares = (error - network(np.eye(3), np.ones(3), X)) ** 2
+    assert squares.mean() == pytest.approx(
+        found[1].loss, abs=4 * squares.std() / math.sqrt(len(X))
+    )
+    # plans of six for three: losses of groups add
+    plans = {"even": 3 * steps[0], "mixed": steps[0] + steps[:2].sum()}
+    assert min(plans, key=plans.get) == ("mixed" if sign < 0 else "even")

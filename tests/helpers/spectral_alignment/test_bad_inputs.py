@@ -5,6 +5,8 @@ frequencies, nodes of degree zero, as many frequencies as samples, a split
 eigenvalue, samples that agree, dependent columns, and what fuzzing found.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -86,9 +88,31 @@ def test_as_many_frequencies_as_samples_are_refused(call, K):
 def test_a_split_eigenvalue_is_flagged_with_its_ratio():
     cycle = np.roll(np.eye(6), 1, axis=1)
     L = graphs.graph_laplacian(cycle + cycle.T)
-    info = spectra.laplacian_eigenbasis(L, 2).info
-    assert info.poorly_separated and info.gap_ratio == pytest.approx(1)
-    assert not spectra.laplacian_eigenbasis(L, 3).info.poorly_separated
+    for solver in ("dense", "shift_invert"):
+        with pytest.warns(
+            spectra.PoorlySeparatedWarning,
+            match=r"lambda_2 = lambda_3 = 1 \(gap ratio 1\).*if_tied",
+        ) as heard:
+            info = spectra.laplacian_eigenbasis(L, 2, solver).info
+        assert heard[0].filename == __file__
+        assert info.poorly_separated and info.gap_ratio == pytest.approx(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spectra.laplacian_eigenbasis(L, 2, if_tied="ignore")
+        assert not spectra.laplacian_eigenbasis(L, 3).info.poorly_separated
+    with pytest.raises(ValueError, match="if_tied must be 'warn' or"):
+        spectra.laplacian_eigenbasis(L, 2, if_tied="hide")
+
+
+def test_near_ties_are_flagged_and_do_not_warn():
+    path = np.diag([1.0, 1.02], 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        triangle = path + path.T
+        triangle[0, 2] = triangle[2, 0] = 1.0
+        L = graphs.graph_laplacian(triangle)
+        info = spectra.laplacian_eigenbasis(L, 2).info
+    assert 1 < info.gap_ratio < 1.05 and info.poorly_separated
 
 
 def test_samples_that_agree_cannot_be_told_apart():

@@ -35,7 +35,8 @@ FUNCTIONS_LEFT_OUT = {
     "exact_search_compiled.sweep_circles": "inner loops of the exact search",
     "gain_problems.low_and_high_targets gain_problems.compare_searches "
     "graph_choice.choice_outcome greedy_experiments.greedy_decay "
-    "greedy_experiments.rate_constants "
+    "greedy_experiments.rate_constants greedy_experiments.cloud_rates "
+    "greedy_experiments.roll_climbs "
     "norm_experiments.moons_norms": "tasks of stored runs",
 }
 

@@ -51,6 +51,28 @@ def test_the_objective_bounds_the_residual(seed, kind, t):
     assert found.gap == pytest.approx(coverage.coverage_gap(Z, U), abs=1e-9)
 
 
+@given(seeds, st.sampled_from(graphs.KINDS), st.integers(0, 3))
+def test_the_parts_of_the_objective_from_their_definitions(seed, kind, t):
+    """By a full eigendecomposition, and sines as singular values."""
+    W, f, Phi, K, rng = random_case(seed)
+    found = graph_choice.graph_selection_objective(
+        W, f, Phi, K, t, kind, random_oracle(rng)
+    )
+    lam, U = np.linalg.eigh(graphs.graph_laplacian(W, kind))
+    size = np.linalg.norm(f)
+    low, high = np.split(U.T @ f / size, [K])
+    low, high = np.linalg.norm(low), np.linalg.norm(high)
+    Q = np.linalg.qr(Phi)[0]
+    eta = np.linalg.svd(U[:, :K] - Q @ (Q.T @ U[:, :K]), compute_uv=False)
+    least = eta[t] if t < len(eta) else 0.0
+    if lam[K] - lam[K - 1] > 1e-6:  # else the choice of U_K matters
+        assert found.high == pytest.approx(high, abs=1e-7)
+        assert found.J == pytest.approx(found.gap * low + high, abs=1e-7)
+        assert found.J_least == pytest.approx(least * low + high, abs=1e-7)
+    smooth = np.sqrt(f @ graphs.graph_laplacian(W, kind) @ f / lam[K]) / size
+    assert found.J_energy == pytest.approx(found.gap + smooth)
+
+
 @given(seeds, st.floats(1e-3, 1e3))
 def test_weights_have_no_unit(seed, factor):
     W, f, Phi, K, _ = random_case(seed)
@@ -155,6 +177,15 @@ def test_held_out_error_of_an_exact_rule():
         )
         > 0.1
     )
+
+
+def test_held_out_error_by_hand():
+    """The mean 1 of the fit against 3 and 4: sqrt(2^2 + 3^2) / 5."""
+    one = np.ones((2, 1))
+    found = graph_choice.held_out_error(
+        one, [0.0, 2.0], np.zeros((0, 1)), one, [3.0, 4.0]
+    )
+    assert found == pytest.approx(np.sqrt(13) / 5)
 
 
 def test_outcome_is_reproducible_and_the_target_beats_random_neurons():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from helpers.core.linalg import orthonormal_basis
 from helpers.core.randomness import spawn
 from helpers.core.statistics import log_log_slope
+from helpers.core.tolerances import FULL_GAIN
 from helpers.spectral_alignment import coverage, graphs, rates, spectra
 from helpers.spectral_alignment import greedy_experiments as experiments
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
@@ -287,6 +288,23 @@ def test_clouds_from_the_constant_alone():
     assert (found["gap"] ** 2 <= found["deficit"] + 1e-12).all()
 
 
+def test_climbs_on_a_roll_never_pass_the_exact_gain():
+    found = experiments.roll_climbs(12, 1, 2, 4)
+    assert found["exact"].shape == (2,) and found["climbs"].shape == (8,)
+    assert (np.diff(found["exact"]) < 0).all()
+    assert found["climbs"].max() <= 1 + 1e-9
+    assert (found["climbs"].reshape(2, 4).max(axis=1) > 0.5).all()
+
+
+def test_stored_climbs_on_a_roll():
+    run = load_results(DATA / "roll_climbs.parquet")
+    shares = np.array([np.array(c).reshape(4, 30) for c in run["climbs"]])
+    assert shares.shape[0] == 10 and shares.max() <= 1 + 1e-9
+    best = shares.max(axis=2)
+    # thirty climbs are not enough in every problem, but never far off
+    assert 0 < np.sum(best <= FULL_GAIN) <= 10 and best.min() > 0.8
+
+
 def test_stored_clouds_close_long_before_any_promise():
     run = load_results(DATA / "cloud_rates.parquet")
     assert len(run["seed"]) == 10
@@ -357,6 +375,8 @@ def test_stored_constants_make_the_theorem_empty_or_not():
         (lambda: experiments.greedy_problem("rings", 50), "name must be one"),
         (lambda: experiments.greedy_problem("moons", 9), "n must be a whole"),
         (lambda: experiments.greedy_problem("clouds", 50), "divisible by 3"),
+        (lambda: experiments.cloud_rates(50, 0), "divisible by 3"),
+        (lambda: experiments.roll_climbs(9, 0), "n must be a whole"),
         (
             lambda: experiments.representability_floor(
                 None, WAVES, np.full((3, 1), np.nan), 0

@@ -14,6 +14,10 @@ from sklearn.datasets import make_moons
 from helpers.core.linalg import principal_angles
 from helpers.core.tolerances import ROUNDING
 from helpers.spectral_alignment import graphs, spectra
+from helpers.spectral_alignment.coverage import (
+    captured_features,
+    coverage_gap,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 PATH = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
@@ -358,6 +362,28 @@ def test_shift_invert_agrees_with_dense(kind, pack):
         krylov.eigenvalues, dense.eigenvalues, atol=1e-11
     )
     np.testing.assert_allclose(krylov.vectors, dense.vectors, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", graphs.KINDS)
+@pytest.mark.parametrize("K", [8, 50])
+def test_sparse_equals_dense_at_a_thousand_samples(kind, K):
+    """Ten digits: eigenvalues, subspace, captured features and gap."""
+    X = make_moons(1000, noise=0.08, random_state=0)[0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    L = graphs.graph_laplacian(graphs.knn_graph(X, 10), kind)
+    dense = spectra.laplacian_eigenbasis(L, K)
+    krylov = spectra.laplacian_eigenbasis(L, K, "shift_invert")
+    np.testing.assert_allclose(
+        krylov.eigenvalues, dense.eigenvalues, atol=1e-10
+    )
+    assert principal_angles(krylov.vectors, dense.vectors).max() < 1e-10
+    rng = np.random.default_rng(0)
+    H = X @ rng.normal(size=(2, 64)) + rng.normal(size=64)
+    Z = np.c_[np.maximum(H, 0), np.ones(1000)]
+    for measure in (captured_features, coverage_gap):
+        assert measure(Z, krylov.vectors) == pytest.approx(
+            measure(Z, dense.vectors), abs=1e-10
+        )
 
 
 def test_asking_for_the_smallest_without_a_shift_does_not_converge():

@@ -124,6 +124,10 @@ def test_readout_numbers_against_normal_equations():
     low = np.linalg.norm(UK.T @ f) / size
     assert found["high"] == pytest.approx(np.sqrt(1 - low**2))
     assert found["bound"] == pytest.approx(found["gap"] * low + found["high"])
+    assert found["gap"] == pytest.approx(coverage.coverage_gap(Z, UK))
+    assert found["captured"] == pytest.approx(
+        coverage.captured_features(Z, UK)
+    )
     assert found["residual"] <= found["low_left"] + found["high"] + 1e-12
     assert found["low_left"] <= found["gap"] * low + 1e-12
 

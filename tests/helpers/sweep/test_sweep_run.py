@@ -64,8 +64,10 @@ def test_short_configurations_are_grouped(bench, monkeypatch):
 
     monkeypatch.setattr(LocalPool, "submit", spy)
     items = [{"x": x} for x in range(3000)]
-    run(bench, "square", items, workers=1, task_seconds=0.02)
-    assert sum(sizes) == 3000 and sizes[0] == 1
+    report = run(bench, "square", items, workers=1, task_seconds=0.02)
+    assert report.computed == 3000 and sizes[0] == 1
+    # on a busy machine the rest of a slow group is handed out again
+    assert 3000 <= sum(sizes) < 6000
     assert len(sizes) < 300 and max(sizes) > 20
 
 
