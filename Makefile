@@ -13,7 +13,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED  ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book test execute store lab serve lint bench lock clean
+.PHONY: help setup book test execute store lab serve student lint bench lock clean
 .PHONY: check-units check-notebooks check-pages
 
 help:       ## this list
@@ -58,6 +58,9 @@ lab: setup  ## JupyterLab with the book's environment
 
 serve: book ## build, then serve the pages on this machine
 	$(PY) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+student: setup ## the chapters without solutions, in _build/student
+	$(PY) -m tools.student
 
 lint: setup ## style of code and cells
 	$(VENV)/bin/ruff check .

@@ -14,7 +14,8 @@ from scipy.special import erf, eval_hermitenorm
 from helpers.copy_average import degrees
 from helpers.copy_average.configurations import copy_average_point
 from helpers.copy_average.interactions import interaction
-from helpers.copy_average.networks import Teacher
+from helpers.copy_average.networks import Teacher, unpack
+from helpers.copy_average.objective import Objective
 from helpers.copy_average.population import population_loss
 from helpers.core.activations import ACTIVATIONS, get_activation
 from helpers.core.tolerances import FINITE_DIFFERENCE, ROUNDING
@@ -157,6 +158,22 @@ def test_the_floor_of_fewer_neurons_is_passed():
         loss = population_loss(best.W, best.a, teacher)
         assert (k - n) * ETA < loss < (k - n + 1) * ETA
         assert loss < degrees.ridge_floor(n - 1, teacher, most=39)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_an_average_keeps_a_power_of_its_size(size):
+    """Share l^(1 - m) of degree m; found by search, not by its formula."""
+    teacher = Teacher.orthonormal(size, size)
+    descend = Objective(teacher, 1).loss_and_gradient
+    start = np.r_[np.full(size, 0.5 / size), 1.0]
+    best = minimize(descend, start, jac=True, tol=1e-12).x
+    W, a = unpack(best, 1)
+    left = degrees.loss_by_degree(W, a, teacher, "erf", 9)
+    whole = degrees.loss_by_degree(0 * W, a, teacher, "erf", 9)
+    m = np.arange(1, 10, 2)
+    np.testing.assert_allclose(
+        1 - left[m] / whole[m], float(size) ** (1 - m), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
