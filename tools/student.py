@@ -69,7 +69,9 @@ def main(arguments: list[str]) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         chapter = nbformat.read(path, as_version=4)
         nbformat.write(student_edition(chapter), target)
-    shutil.copytree(ROOT / "book" / "data", folder / "book" / "data")
+    book = ROOT / "book"
+    shutil.copytree(book / "data", folder / "book" / "data")
+    shutil.copy(book / "ledger.yml", folder / "book")  # chapters settle rows
     print(f"{len(notebooks())} chapters without solutions in {folder}")
     return 0
 

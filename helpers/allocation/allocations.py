@@ -72,7 +72,7 @@ def check_allocation(allocation, shape) -> Allocation:
 
 
 def _fits(p: int, room: int, words: str) -> None:
-    whole_number(p, "p")
+    p = whole_number(p, "p")
     if p > room:
         raise DoesNotFit(f"p = {p} does not fit: {words} hold {room} entries")
 
@@ -118,7 +118,7 @@ def row_allocation(
     [0, 0, 0, 0, 4, 4]
     """
     n1, n0 = shape
-    whole_number(k, "k", 1, n1)
+    k = whole_number(k, "k", 1, n1)
     _fits(p, k * n0, f"{k} rows of {n0}")
     if p < k:
         raise ValueError(f"p must be at least k = {k}, got {p}")

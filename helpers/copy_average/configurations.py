@@ -25,6 +25,7 @@ from helpers.copy_average.one_neuron import (
     optimal_loss_erf,
 )
 from helpers.core.activations import Activation, get_activation
+from helpers.core.checks import whole_number
 from helpers.core.tolerances import ORTHONORMAL
 
 __all__ = [
@@ -46,17 +47,8 @@ __all__ = [
 Groups = list[NDArray]
 
 
-def _whole(name: str, value, least: int) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(
-            f"{name} must be a whole number >= {least}, got {value!r}"
-        )
-    return int(value)
-
-
 def _width(k: int, n: int) -> tuple[int, int]:
-    k, n = _whole("k", k, 1), _whole("n", n, 1)
+    k, n = whole_number(k, "k"), whole_number(n, "n")
     if n > k:
         raise ValueError(
             f"n must be at most k, since no group is empty; got n={n}, k={k}"
@@ -65,7 +57,7 @@ def _width(k: int, n: int) -> tuple[int, int]:
 
 
 def _sizes(partition: Sequence[int], k: int) -> list[int]:
-    sizes = [_whole("group sizes", size, 1) for size in partition]
+    sizes = [whole_number(size, "group sizes") for size in partition]
     if not sizes or sum(sizes) > k:
         raise ValueError(
             f"partition must hold 1 or more group sizes with sum at most "
@@ -83,7 +75,9 @@ def _groups(partition: Sequence, k: int) -> Groups:
             "partition must hold group sizes, or non-empty groups of indices, "
             f"got {partition!r}"
         )
-    groups = [[_whole("indices", j, 0) for j in part] for part in partition]
+    groups = [
+        [whole_number(j, "indices", 0) for j in part] for part in partition
+    ]
     members = [j for group in groups for j in group]
     if len(set(members)) < len(members) or max(members) >= k:
         raise ValueError(
@@ -240,7 +234,7 @@ def copy_average_loss(partition: Sequence[int], k: int) -> float:
     >>> [round(copy_average_loss(p, 6), 4) for p in ((2, 2, 2), (1, 1, 4))]
     [0.0697, 0.0568]
     """
-    sizes = _sizes(partition, _whole("k", k, 1))
+    sizes = _sizes(partition, whole_number(k, "k"))
     return float(optimal_loss_erf(sizes).sum() + (k - sum(sizes)) / 3)
 
 
@@ -396,7 +390,7 @@ def count_sizes(partition: Sequence[int]) -> int:
     >>> count_sizes((1, 1, 3)), count_sizes((1, 2, 2))
     (480, 720)
     """
-    sizes = [_whole("group sizes", size, 1) for size in partition]
+    sizes = [whole_number(size, "group sizes") for size in partition]
     if not sizes:
         raise ValueError("partition must hold 1 or more group sizes")
     ways = math.factorial(sum(sizes))
@@ -494,7 +488,7 @@ def correlated_teacher(
     if not np.isfinite(scale) or np.abs(G - G.T).max() > ORTHONORMAL * scale:
         raise ValueError("gram must be finite and symmetric")
     k = len(G)
-    d = k + 1 if d is None else _whole("d", d, k)
+    d = k + 1 if d is None else whole_number(d, "d", k)
     values, vectors = np.linalg.eigh(G)
     if not values[0] > ORTHONORMAL * values[-1]:
         raise ValueError(
@@ -539,7 +533,7 @@ def equicorrelated_teacher(
     >>> float((V[0] @ V[2]).round(6))
     -0.25
     """
-    k = _whole("k", k, 1)
+    k = whole_number(k, "k")
     least = -1 / (k - 1) if k > 1 else -math.inf
     if not least < beta < 1:
         raise ValueError(
@@ -725,7 +719,7 @@ def linear_matching_ratio(
     >>> round(linear_matching_ratio(2, "tanh"), 6)
     1.000073
     """
-    size = _whole("size", size, 1)
+    size = whole_number(size, "size")
     activation = get_activation(activation)
     best = one_neuron_optimum(size, activation, teacher_norm=teacher_norm)
     # two independent neurons of norm r: the slope is (r E sigma'(rX))**2

@@ -24,6 +24,7 @@ from helpers.copy_average.flow import gradient_flow
 from helpers.copy_average.initial import glorot_normal
 from helpers.copy_average.networks import Student, Teacher, unpack
 from helpers.copy_average.population import population_loss
+from helpers.core.checks import whole_number
 from helpers.core.randomness import Seed, as_generator
 
 __all__ = [
@@ -77,12 +78,7 @@ def _group(group: ArrayLike, k: int) -> NDArray:
 
 
 def _width(teacher: Teacher, n: int) -> int:
-    whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
-    if not whole or not 1 <= n <= teacher.k:
-        raise ValueError(
-            f"n must be a whole number from 1 to {teacher.k}, got {n!r}"
-        )
-    return int(n)
+    return whole_number(n, "n", 1, teacher.k)
 
 
 def _lifted(teacher: Teacher) -> tuple[NDArray, NDArray]:

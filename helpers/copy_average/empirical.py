@@ -29,6 +29,7 @@ __all__ = [
     "empirical_minimiser",
     "gradient_covariance",
     "network",
+    "network_jacobian",
     "sampling_constants",
 ]
 
@@ -173,15 +174,59 @@ def empirical_loss_grad(
     return loss, grad_W, grad_a
 
 
+def network_jacobian(
+    W: ArrayLike,
+    a: ArrayLike,
+    X: ArrayLike,
+    activation: str | Activation = "erf",
+) -> NDArray:
+    r"""Compute :math:`\partial f(x_s)/\partial\theta`, in the order of ``pack``.
+
+    Parameters
+    ----------
+    W : array_like, shape (..., n, d)
+    a : array_like, shape (..., n)
+    X : array_like, shape (..., N, d)
+        Leading axes broadcast against those of ``W``.
+    activation : str or Activation, default "erf"
+
+    Returns
+    -------
+    ndarray, shape (..., N, P)
+        With :math:`P=n(d+1)`; at a kink the left derivative.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+
+    Notes
+    -----
+    :math:`O(NP)` a student.
+
+    Source: ours.
+
+    Examples
+    --------
+    >>> network_jacobian([[0.0]], [3.0], [[2.0]]).round(4).tolist()
+    [[4.7873, 0.0]]
+    """
+    W, a, X = _shapes(W, a, X)
+    return _jacobian(W, a, X, get_activation(activation))[1]
+
+
 def _jacobian(W, a, X, activation) -> tuple[NDArray, NDArray]:
-    """Residual-free pieces: field (N, n) and d f / d theta (N, P)."""
-    field = X @ W.T
-    slopes = a * activation.derivative(field)
+    """Residual-free pieces: field (..., N, n) and d f / d theta (..., N, P)."""
+    field = X @ np.swapaxes(W, -1, -2)
+    slopes = a[..., None, :] * activation.derivative(field)
     both = np.concatenate(
-        [slopes[:, :, None] * X[:, None, :], activation(field)[:, :, None]],
+        [
+            slopes[..., None] * X[..., None, :],
+            activation(field)[..., None],
+        ],
         axis=-1,
     )
-    return field, both.reshape(len(X), -1)
+    return field, both.reshape(*field.shape[:-1], -1)
 
 
 def empirical_hessian(

@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from helpers.core.checks import whole_number
 from helpers.core.randomness import Seed, as_generator
 
 __all__ = ["LAWS", "input_rule", "product_rule", "sample_inputs"]
@@ -102,9 +103,7 @@ def input_rule(law: str, size: int = 24) -> tuple[NDArray, NDArray]:
     >>> round(float(weights @ nodes**4), 9)  # 9 / 5
     1.8
     """
-    if isinstance(size, bool) or size != int(size) or size < 2:
-        raise ValueError(f"size must be a whole number >= 2, got {size!r}")
-    size = int(size)
+    size = whole_number(size, "size", 2)
     if _checked_law(law) == "rademacher":
         return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
     if law == "gaussian":
@@ -171,9 +170,8 @@ def product_rule(
             f"got {weights!r}"
         )
     w = w / w.sum()
-    if isinstance(d, bool) or d != int(d) or d < 1:
-        raise ValueError(f"d must be a whole number >= 1, got {d!r}")
-    grids = np.meshgrid(*[x] * int(d), indexing="ij")
-    masses = np.meshgrid(*[w] * int(d), indexing="ij")
+    d = whole_number(d, "d")
+    grids = np.meshgrid(*[x] * d, indexing="ij")
+    masses = np.meshgrid(*[w] * d, indexing="ij")
     X = np.stack([g.ravel() for g in grids], axis=-1)
     return X, np.prod([m.ravel() for m in masses], axis=0)

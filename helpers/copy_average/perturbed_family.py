@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from helpers.copy_average.networks import Student
+from helpers.core.checks import whole_number
 
 __all__ = ["PerturbedCopy", "family_equations", "family_loss"]
 
@@ -54,12 +55,10 @@ def checked_widths(k: int, n: float) -> tuple[int, float]:
     >>> checked_widths(5, 3)
     (5, 3.0)
     """
-    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
-    if not whole or k < 1:
-        raise ValueError(f"k must be a whole number >= 1, got {k!r}")
+    k = whole_number(k, "k")
     if isinstance(n, bool) or not 1 <= n <= k:
         raise ValueError(f"n must be a real number from 1 to k={k}, got {n!r}")
-    return int(k), float(n)
+    return k, float(n)
 
 
 def arcsine(x: float) -> tuple[float, float, float]:

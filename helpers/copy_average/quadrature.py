@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from helpers.core.activations import Activation, Function
+from helpers.core.checks import whole_number
 from helpers.core.tolerances import QUADRATURE_TAIL
 
 __all__ = [
@@ -82,11 +83,8 @@ def gauss_hermite_nodes(nodes: int) -> Rule:
     >>> round(float(omega @ z**4), 12)
     3.0
     """
-    if isinstance(nodes, bool) or nodes != int(nodes) or not 1 <= nodes <= 360:
-        raise ValueError(
-            f"nodes must be a whole number from 1 to 360, got {nodes!r}"
-        )
-    z, omega = np.polynomial.hermite_e.hermegauss(int(nodes))
+    nodes = whole_number(nodes, "nodes", 1, 360)
+    z, omega = np.polynomial.hermite_e.hermegauss(nodes)
     return z, omega / omega.sum()
 
 

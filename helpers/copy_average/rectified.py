@@ -26,6 +26,7 @@ from helpers.copy_average.population import (
     population_loss_grad,
 )
 from helpers.copy_average.symmetric import FAMILIES, symmetric_optimum
+from helpers.core.checks import whole_number
 from helpers.core.randomness import Seed
 from helpers.core.tolerances import (
     DEAD_NORM,
@@ -464,8 +465,7 @@ def rectified_crossing(k: int) -> float:
     >>> round(rectified_crossing(10), 3)
     5.685
     """
-    if isinstance(k, bool) or int(k) != k or not 4 <= k <= 50:
-        raise ValueError(f"k must be a whole number from 4 to 50, got {k!r}")
+    k = whole_number(k, "k", 4, 50)
 
     def gap(n: float) -> float:
         losses = (symmetric_optimum(k, n, f, "relu").loss for f in FAMILIES)

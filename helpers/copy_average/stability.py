@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from helpers.copy_average.networks import Student
+from helpers.core.checks import whole_number
 
 __all__ = [
     "CopyAverageStability",
@@ -38,19 +39,8 @@ __all__ = [
 Spectrum = list[tuple[str, float, int]]
 
 
-def _whole(name: str, value, least: int, most: float = math.inf) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:
-        upper = "" if most == math.inf else f" and at most {most}"
-        raise ValueError(
-            f"{name} must be a whole number, at least {least}{upper}, got "
-            f"{value!r}"
-        )
-    return int(value)
-
-
 def _checked_sizes(partition: Sequence[int]) -> NDArray:
-    sizes = [_whole("group sizes", size, 1) for size in partition]
+    sizes = [whole_number(size, "group sizes") for size in partition]
     if not sizes:
         raise ValueError("partition must hold 1 or more group sizes")
     return np.array(sizes, dtype=float)
@@ -220,7 +210,7 @@ def copy_average_spectrum(
     """
     sizes = _checked_sizes(partition)
     k = int(sizes.sum())
-    d = k + 1 if d is None else _whole("d", d, k)
+    d = k + 1 if d is None else whole_number(d, "d", k)
     numbers = _Numbers.of(sizes)
     blocks = [("outside", numbers.outside(), d - k)]
     for size, g, groups in zip(
@@ -243,8 +233,8 @@ def _eigenvalues(blocks: list[tuple[str, NDArray, int]]) -> Spectrum:
 
 
 def _optimal(k: int, n: int) -> tuple[int, int, int]:
-    k = _whole("k", k, 1)
-    n = _whole("n", n, 1, k)
+    k = whole_number(k, "k")
+    n = whole_number(n, "n", 1, k)
     return k, n, k - n + 1
 
 
@@ -314,7 +304,7 @@ def optimal_spectrum(k: int, n: int, d: int | None = None) -> Spectrum:
     outside the teacher: 1216.099805, 1 times
     """
     k, n, size = _optimal(k, n)
-    d = k + 1 if d is None else _whole("d", d, k)
+    d = k + 1 if d is None else whole_number(d, "d", k)
     copies, average = (n - 1, [float(size)]) if n < k else (n, [])
     numbers = _Numbers.of([1.0] * copies + average)
     blocks = [("outside the teacher", numbers.outside(), slice(copies), d - k)]
@@ -380,7 +370,7 @@ def split_neuron(student: Student, neuron: int, share: float) -> Student:
         raise ValueError(
             f"student must be a single one, got W of shape {student.W.shape}"
         )
-    neuron = _whole("neuron", neuron, 0, len(student.a) - 1)
+    neuron = whole_number(neuron, "neuron", 0, len(student.a) - 1)
     if not math.isfinite(share):
         raise ValueError(f"share must be finite, got {share}")
     a = np.append(student.a, (1 - share) * student.a[neuron])
@@ -457,8 +447,8 @@ def copy_average_stability(k: int, n: int) -> CopyAverageStability:
     >>> [copy_average_stability(12, n).negative for n in (9, 10, 11)]
     [0, 0, 1]
     """
-    k = _whole("k", k, 2)
-    n = _whole("n", n, 1, k - 1)
+    k = whole_number(k, "k", 2)
+    n = whole_number(n, "n", 1, k - 1)
     size = k - n + 1
     s = math.sqrt(1 - 1 / (4 * size**2))
     q = size**2 / s - 1 / (4 * s**3)
@@ -544,5 +534,5 @@ def critical_width(k: int) -> float:
     >>> round(critical_width(12), 3), round(critical_width(20), 3)
     (10.159, 17.281)
     """
-    k = _whole("k", k, 2)
+    k = whole_number(k, "k", 2)
     return float(brentq(lambda n: n - 1 - critical_copies(k - n + 1), 1, k))

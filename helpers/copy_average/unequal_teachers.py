@@ -36,6 +36,7 @@ from helpers.copy_average.population import (
     population_loss_grad,
 )
 from helpers.core.activations import Activation
+from helpers.core.checks import whole_number
 from helpers.core.tolerances import ORTHONORMAL, RANK_RELATIVE, ROUNDING
 
 __all__ = [
@@ -285,11 +286,8 @@ def rank_copies(teacher: Teacher, n: int) -> list[CopyChoice]:
     [(1, 3), (0, 1)]
     """
     norms = _orthogonal_norms(teacher)
-    if isinstance(n, bool) or n != int(n) or not 1 <= n < teacher.k:
-        raise ValueError(
-            f"n must be a whole number from 1 to {teacher.k - 1}, got {n!r}"
-        )
-    subsets = combinations(range(teacher.k), int(n) - 1)
+    n = whole_number(n, "n", 1, teacher.k - 1)
+    subsets = combinations(range(teacher.k), n - 1)
     choices = [_choice(teacher, norms, copied) for copied in subsets]
     return sorted(choices, key=lambda choice: choice.loss)
 
@@ -553,8 +551,5 @@ def correlation_price(size: int) -> float:
     >>> round(correlation_price(4), 6)
     0.005033
     """
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if not whole or size < 1:
-        raise ValueError(f"size must be a whole number >= 1, got {size!r}")
-    size = int(size)
+    size = whole_number(size, "size")
     return 2 / math.pi * (2 * size / math.sqrt(4 * size**2 - 1) - 1)

@@ -277,9 +277,9 @@ def sparse_samples(layout: str, count: int = 10):
     >>> train[:, 0].tolist(), test[:, 0].tolist()
     ([0.0, 0.5, 1.0], [0.25, 0.75])
     """
-    whole_number(count, "count", 2)
+    count = whole_number(count, "count", 2)
     if layout == "ends":
-        train = np.linspace(0, 1, int(count))
+        train = np.linspace(0, 1, count)
         test = (train[1:] + train[:-1]) / 2
     elif layout == "left":
         train = np.arange(count) / count

@@ -657,10 +657,10 @@ def _checked_samples(x, y):
 
 
 def _checked_run(epochs, lr, record) -> np.ndarray:
-    whole_number(epochs, "epochs", 0)
+    epochs = whole_number(epochs, "epochs", 0)
     positive_number(lr, "lr")
     if record is None:
-        return np.unique([0, int(epochs)])
+        return np.unique([0, epochs])
     marks = np.asarray(record)
     if (
         marks.ndim != 1

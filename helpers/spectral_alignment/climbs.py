@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.linalg import complement, orthonormal_basis
 from helpers.core.randomness import as_generator
 from helpers.spectral_alignment.gain_problems import low_and_high_targets
@@ -51,12 +52,11 @@ def climb_ends(
     >>> len(ends["gain"]), len(ends["bias"])
     (3, 3)
     """
-    if isinstance(starts, bool) or starts % 1 != 0 or starts < 1:
-        raise ValueError(f"starts must be a whole number >= 1, got {starts!r}")
+    starts = whole_number(starts, "starts")
     Phi, U = low_and_high_targets(data, n, target, seed)
     QH = orthonormal_basis(Phi)
     M = complement(QH, U)
-    first = as_generator(seed).normal(size=(int(starts), 3))
+    first = as_generator(seed).normal(size=(starts, 3))
     theta = np.array([climb_gain(x, Phi, M, QH) for x in first])
     theta /= np.linalg.norm(theta, axis=1, keepdims=True)
     h = np.maximum(Phi @ theta.T, 0.0)

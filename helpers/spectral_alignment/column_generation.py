@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from helpers.core.checks import whole_number
 from helpers.core.linalg import complement, orthonormal_basis
 from helpers.core.tolerances import CENTRED, RANK_RELATIVE, ROUNDING
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
@@ -259,12 +260,6 @@ def _open_interval(tol: float) -> float:
     return float(tol)
 
 
-def _whole(rounds) -> int:
-    if isinstance(rounds, bool) or rounds % 1 != 0 or rounds < 1:
-        raise ValueError(f"rounds must be a whole number >= 1, got {rounds!r}")
-    return int(rounds)
-
-
 def _trivial(Phi, reduced: _Reduced, value: float, dual) -> BlockNorm:
     n, K = reduced.M.shape
     return BlockNorm(
@@ -280,7 +275,7 @@ def _trivial(Phi, reduced: _Reduced, value: float, dual) -> BlockNorm:
 
 def _bounds(Phi, targets, H0, tol: float, rounds: int) -> BlockNorm:
     tol = _open_interval(tol)
-    rounds = _whole(rounds)
+    rounds = whole_number(rounds, "rounds")
     Phi = np.asarray(Phi, dtype=float)
     reduced = _reduce(Phi, targets, H0)
     if not reduced.reachable:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
-from helpers.core.checks import finite_matrix
+from helpers.core.checks import finite_matrix, whole_number
 from helpers.core.linalg import (
     check_orthonormal,
     complement,
@@ -155,12 +155,11 @@ def greedy_gain_problems(Phi, U, steps: int) -> Iterator[GainProblem]:
     >>> [p.QH.shape[1] for p in run]
     [3, 4, 5]
     """
-    if isinstance(steps, bool) or steps % 1 != 0 or steps < 1:
-        raise ValueError(f"steps must be a whole number >= 1, got {steps!r}")
+    steps = whole_number(steps, "steps")
     U = check_orthonormal(U, "U")
     Phi = finite_matrix(Phi, "Phi", len(U))
     H = Phi
-    for _ in range(int(steps)):
+    for _ in range(steps):
         QH = orthonormal_basis(H)
         M = complement(QH, U)
         exact = maximal_gain_neuron(Phi, M, QH)
@@ -201,11 +200,10 @@ def random_gain(Phi, M, QH=None, tries: int = 2000, rng: Seed = 0) -> float:
     >>> round(random_gain(Phi, np.array([[0.0], [0.0], [1.0]])), 6)
     1.0
     """
-    if isinstance(tries, bool) or tries % 1 != 0 or tries < 1:
-        raise ValueError(f"tries must be a whole number >= 1, got {tries!r}")
+    tries = whole_number(tries, "tries")
     G, _ = reduced_features(Phi)
     M, QH = check_uncovered(M, QH, len(G))
-    eta = as_generator(rng).normal(size=(G.shape[1], int(tries)))
+    eta = as_generator(rng).normal(size=(G.shape[1], tries))
     return float(np.max(marginal_gain(np.maximum(G @ eta, 0.0), M, QH)))
 
 

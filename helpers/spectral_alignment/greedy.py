@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.linalg import (
     complement,
     numerical_rank,
@@ -320,8 +321,7 @@ def greedy_coverage(
     >>> np.abs(trace.deficit.round(9)).tolist()
     [1.0, 0.0]
     """
-    if isinstance(t, bool) or t % 1 != 0 or t < 0:
-        raise ValueError(f"t must be a whole number >= 0, got {t!r}")
+    t = whole_number(t, "t", 0)
     Phi = np.asarray(Phi, dtype=float)
     nothing = np.zeros((np.shape(UK)[0], 0))
     H0, UK = _paired(nothing if H0 is None else H0, UK, "H0")

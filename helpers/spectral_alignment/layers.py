@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.randomness import Seed, as_generator
 
 SKIPS = (None, "concat", "add")
@@ -179,8 +180,7 @@ def random_layers(
     _skip(skip)
     rng = as_generator(rng)
     widths = _widths(widths)
-    if not isinstance(d, int | np.integer) or d < 1:
-        raise ValueError(f"d must be a whole number >= 1, got {d!r}")
+    d = whole_number(d, "d")
     if not 0 < gain < np.inf or not 0 <= bias_scale < np.inf:
         raise ValueError(
             "gain must be > 0 and bias_scale >= 0, both finite, got "
@@ -188,7 +188,7 @@ def random_layers(
         )
     if skip == "add" and len(set(widths)) > 1:
         raise ValueError(f"widths must be equal for skip='add', got {widths}")
-    weights, biases, m = [], [], int(d)
+    weights, biases, m = [], [], d
     for k in widths:
         weights.append(rng.normal(0.0, gain / np.sqrt(m), size=(m, k)))
         biases.append(rng.normal(0.0, bias_scale, size=k))

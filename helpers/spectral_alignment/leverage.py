@@ -11,19 +11,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from helpers.core.checks import whole_number
 from helpers.core.linalg import orthonormal_basis
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import RANK_RELATIVE
 
 HALVINGS = 50
-
-
-def _whole(value, name: str, least: int = 1) -> int:
-    if isinstance(value, bool) or value % 1 != 0 or value < least:
-        raise ValueError(
-            f"{name} must be a whole number >= {least}, got {value!r}"
-        )
-    return int(value)
 
 
 def _jackson(degree: int) -> np.ndarray:
@@ -107,9 +100,12 @@ def sketched_leverage_scores(
     if L.ndim != 2 or L.shape[0] != L.shape[1]:
         raise ValueError(f"L must be square, got shape {L.shape}")
     n = L.shape[0]
-    if _whole(K, "K") >= n:
+    if whole_number(K, "K") >= n:
         raise ValueError(f"K must be in 1..{n - 1}, got {K!r}")
-    probes, degree = _whole(probes, "probes"), _whole(degree, "degree")
+    probes, degree = (
+        whole_number(probes, "probes"),
+        whole_number(degree, "degree"),
+    )
     if not np.isfinite(L.data if sparse.issparse(L) else L).all():
         raise ValueError("L must be finite, it holds NaN or infinity")
     if not L.diagonal().max() > 0:
@@ -180,7 +176,7 @@ def feature_leverage_scores(
     Z = np.asarray(Z, dtype=float)
     if sketch_rows is None:
         return np.sum(orthonormal_basis(Z) ** 2, axis=1)
-    rows = _whole(sketch_rows, "sketch_rows")
+    rows = whole_number(sketch_rows, "sketch_rows")
     if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
         raise ValueError(
             f"Z must be a finite matrix with a row, got shape {Z.shape}"

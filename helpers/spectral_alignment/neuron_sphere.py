@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from helpers.core.checks import whole_number
+
 __all__ = ["disc_grid", "from_disc", "half_circle", "to_disc"]
 
 
@@ -147,12 +149,11 @@ def disc_grid(center, size: int) -> tuple[np.ndarray, np.ndarray]:
     >>> eta[1, 1].tolist(), bool(np.isnan(eta[0, 0]).all())
     ([0.0, 0.0, 1.0], True)
     """
-    if isinstance(size, bool) or size % 1 != 0 or size < 2:
-        raise ValueError(f"size must be a whole number >= 2, got {size!r}")
-    ticks = np.linspace(-np.sqrt(2), np.sqrt(2), int(size))
+    size = whole_number(size, "size", 2)
+    ticks = np.linspace(-np.sqrt(2), np.sqrt(2), size)
     points = np.stack(np.meshgrid(ticks, ticks), axis=-1)
     inside = np.sum(points**2, axis=-1) <= 2
-    eta = np.full((int(size), int(size), 3), np.nan)
+    eta = np.full((size, size, 3), np.nan)
     eta[inside] = from_disc(points[inside], center)
     return ticks, eta
 
@@ -186,8 +187,7 @@ def half_circle(normal, center, size: int = 181) -> np.ndarray:
     >>> half_circle([1.0, 0, 0], [0, 0, 1.0], 3)[1].tolist()
     [0.0, 0.0]
     """
-    if isinstance(size, bool) or size % 1 != 0 or size < 2:
-        raise ValueError(f"size must be a whole number >= 2, got {size!r}")
+    size = whole_number(size, "size", 2)
     normal = _directions(normal, "normal")
     if normal.ndim != 1:
         raise ValueError(f"normal must have shape (3,), got {normal.shape}")
@@ -199,7 +199,7 @@ def half_circle(normal, center, size: int = 181) -> np.ndarray:
     level = level / length if length > 0 else np.array([1.0, 0.0, 0.0])
     middle = np.cross(local, level)
     middle = -middle if middle[2] < 0 else middle
-    angle = np.linspace(-np.pi / 2, np.pi / 2, int(size))[:, None]
+    angle = np.linspace(-np.pi / 2, np.pi / 2, size)[:, None]
     circle = np.cos(angle) * middle + np.sin(angle) * level
     height = np.clip(circle[:, 2:], 0.0, None)
     return circle[:, :2] * np.sqrt(2 / (1 + height)) + 0.0

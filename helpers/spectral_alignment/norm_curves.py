@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.linalg import (
     check_orthonormal,
     complement,
@@ -29,7 +30,6 @@ from helpers.spectral_alignment.column_generation import (
     _open_interval,
     _reduce,
     _Reduced,
-    _whole,
 )
 
 __all__ = [
@@ -134,7 +134,7 @@ def variation_pareto_curve(
     array([1., 1.])
     """
     mus, tol = _fractions(mus), _open_interval(tol)
-    UK, rounds = check_orthonormal(UK, "UK"), _whole(rounds)
+    UK, rounds = check_orthonormal(UK, "UK"), whole_number(rounds, "rounds")
     Phi = np.asarray(Phi, dtype=float)
     reduced = _reduce(Phi, UK, H0)
     if not reduced.reachable or np.linalg.norm(reduced.M) <= RANK_RELATIVE:

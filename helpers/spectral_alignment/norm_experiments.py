@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import make_moons
 
-from helpers.core.checks import finite_matrix, finite_vector
+from helpers.core.checks import finite_matrix, finite_vector, whole_number
 from helpers.spectral_alignment.graphs import graph_laplacian, knn_graph
 from helpers.spectral_alignment.norm_curves import (
     representability_curve,
@@ -69,9 +69,8 @@ def moons_problem(n: int, K: int = 5) -> MoonsProblem:
     >>> moons_problem(30).Phi.shape
     (30, 3)
     """
-    if isinstance(n, bool) or n % 1 != 0 or n <= 10:
-        raise ValueError(f"n must be a whole number > 10, got {n!r}")
-    X, _ = make_moons(int(n), noise=0.08, random_state=0)
+    n = whole_number(n, "n", 11)
+    X, _ = make_moons(n, noise=0.08, random_state=0)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     L = graph_laplacian(knn_graph(X, 10))
     UK = laplacian_eigenbasis(L, K).vectors

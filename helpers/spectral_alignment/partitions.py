@@ -23,6 +23,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from helpers.core.checks import whole_number
 from helpers.core.linalg import check_orthonormal, complement
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import ROUNDING
@@ -293,9 +294,8 @@ def separating_direction(
     labels, H = sample_partition(H, tol), _features(H)
     if H.shape[1] == 0:
         raise ValueError("H must have at least one column")
-    if isinstance(tries, bool) or tries % 1 != 0 or tries < 1:
-        raise ValueError(f"tries must be a whole number >= 1, got {tries!r}")
-    W = as_generator(rng).normal(size=(H.shape[1], int(tries)))
+    tries = whole_number(tries, "tries")
+    W = as_generator(rng).normal(size=(H.shape[1], tries))
     W /= np.linalg.norm(W, axis=0)
     if labels.max() == 0:
         return W[:, 0]

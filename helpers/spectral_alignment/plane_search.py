@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.linalg import orthonormal_basis
 from helpers.core.randomness import Seed, as_generator
 from helpers.spectral_alignment.exact_search import maximal_gain_neuron
@@ -102,14 +103,13 @@ def plane_search(
     >>> found.gains[0].item(), round(found.gain, 6)
     (0.0, 1.0)
     """
-    if isinstance(rounds, bool) or rounds % 1 != 0 or rounds < 1:
-        raise ValueError(f"rounds must be a whole number >= 1, got {rounds!r}")
+    rounds = whole_number(rounds, "rounds")
     G, T = reduced_features(Phi)
     M, QH = check_uncovered(M, QH, len(G))
     rng = as_generator(rng)
     eta = _first(Phi, G, M, QH, start, rng)
     gains, bounds = [_gain(eta, G, M, QH)], []
-    for _ in range(int(rounds)):
+    for _ in range(rounds):
         B = _subspace(eta, G, M, QH, rng)
         inside = maximal_gain_neuron(G @ B, M, QH, warm_starts=1)
         bounds.append(inside.upper_bound)

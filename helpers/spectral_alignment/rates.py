@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.tolerances import RATE_FLOOR
 
 RATE_CELLS = 2000
@@ -130,9 +131,8 @@ def greedy_rate_bound(t, delta0, K: int, kappa, alpha: float = 1.0):
 
 
 def _size(K) -> int:
-    if isinstance(K, bool) or K % 1 != 0 or K < 1:
-        raise ValueError(f"K must be a whole number >= 1, got {K!r}")
-    return int(K)
+    K = whole_number(K, "K")
+    return K
 
 
 def greedy_gap_bound(t, K: int, kappa, epsilon, alpha: float = 1.0):
@@ -293,8 +293,7 @@ def adaptive_rate_bound(T: int, delta0: float, e, gamma, alpha: float = 1.0):
     >>> bool(bound[-1] < block_rate_bound(4, 1.0, 2.0)), float(bound[1])
     (True, 0.75)
     """
-    if isinstance(T, bool) or T % 1 != 0 or T < 0:
-        raise ValueError(f"T must be a whole number >= 0, got {T!r}")
+    T = whole_number(T, "T", 0)
     e, gamma = np.atleast_1d(_nonnegative(e, "e")), _positive(gamma, "gamma")
     gamma = np.atleast_1d(gamma)
     if e.shape != gamma.shape or e.ndim != 1:
@@ -308,7 +307,7 @@ def adaptive_rate_bound(T: int, delta0: float, e, gamma, alpha: float = 1.0):
         return alpha * block_gain_bound(x[:, None], gamma, e).max(axis=1)
 
     bounds = [float(_nonnegative(delta0, "delta0"))]
-    for step in range(int(T)):
+    for step in range(T):
         top = bounds[-1]
         if step == 0:
             after = top - gain(np.array([top]))[0]

@@ -17,6 +17,7 @@ from sklearn.datasets import (
     make_swiss_roll,
 )
 
+from helpers.core.checks import whole_number
 from helpers.core.data import load_digits_samples
 from helpers.core.randomness import Seed, as_generator
 
@@ -72,12 +73,11 @@ def sample_set(name: str, n: int = 300, rng: Seed = 0) -> LabelledSamples:
     """
     if name not in NAMES:
         raise ValueError(f"name must be one of {NAMES}, got {name!r}")
-    if isinstance(n, bool) or n % 1 != 0 or n < 4:
-        raise ValueError(f"n must be a whole number >= 4, got {n!r}")
+    n = whole_number(n, "n", 4)
     if name == "digits":
-        X, y = load_digits_samples(int(n), rng)
+        X, y = load_digits_samples(n, rng)
         return LabelledSamples(X - X.mean(axis=0), 1.0 - 2 * (y % 2))
-    X, y = _drawn(name, int(n), int(as_generator(rng).integers(2**31)))
+    X, y = _drawn(name, n, int(as_generator(rng).integers(2**31)))
     f = np.sin(y) if name == "swiss roll" else 1.0 - 2 * (y % 2)
     return LabelledSamples((X - X.mean(axis=0)) / X.std(axis=0), f)
 
@@ -124,12 +124,11 @@ def three_clouds(n: int, spread: float, rng: Seed = 0) -> LabelledSamples:
     >>> three_clouds(1, 0.0).X.round(3).tolist()[0]
     [4.0, 0.0]
     """
-    if isinstance(n, bool) or n % 1 != 0 or n < 1:
-        raise ValueError(f"n must be a whole number >= 1, got {n!r}")
+    n = whole_number(n, "n")
     if not (np.isfinite(spread) and spread >= 0):
         raise ValueError(f"spread must be finite and >= 0, got {spread!r}")
     angles = 2 * np.pi * np.arange(3) / 3
     centres = 4 * np.column_stack([np.cos(angles), np.sin(angles)])
-    noise = as_generator(rng).normal(size=(3, int(n), 2))
+    noise = as_generator(rng).normal(size=(3, n, 2))
     X = (centres[:, None] + spread * noise).reshape(-1, 2)
-    return LabelledSamples(X, np.repeat([0.0, 1.0, 2.0], int(n)))
+    return LabelledSamples(X, np.repeat([0.0, 1.0, 2.0], n))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import check_sizes, whole_number
 from helpers.core.linalg import check_orthonormal
 from helpers.core.randomness import Seed, as_generator, spawn
 from helpers.spectral_alignment.active_bounds import dirichlet_eigenvalue
@@ -68,9 +69,8 @@ def neurons_active_on(
             f"fraction must be in (0, 1] and leave a sample on, got "
             f"{fraction!r} of {n}"
         )
-    if isinstance(count, bool) or count % 1 != 0 or count < 1:
-        raise ValueError(f"count must be a whole number >= 1, got {count!r}")
-    w = as_generator(rng).normal(size=(X.shape[1], int(count)))
+    count = whole_number(count, "count")
+    w = as_generator(rng).normal(size=(X.shape[1], count))
     z = X @ w
     falling = -np.sort(-z, axis=0)
     on = round(fraction * n)
@@ -141,11 +141,7 @@ def sparse_layers(
         raise ValueError(
             f"X must have {len(UK)} rows as UK has, got shape {np.shape(X)}"
         )
-    for value, name in ((width, "width"), (layers, "layers")):
-        if isinstance(value, bool) or value % 1 != 0 or value < 1:
-            raise ValueError(
-                f"{name} must be a whole number >= 1, got {value!r}"
-            )
+    check_sizes(width=width, layers=layers)
     first, *rest = spawn(seed, int(layers) + 1)
     single = neurons_active_on(X, fraction, count, first)
     alone = np.sum((UK.T @ single) ** 2, axis=0)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from helpers.core.checks import whole_number
 from helpers.core.randomness import Seed, as_generator
 from helpers.core.tolerances import ADAM_DENOMINATOR
 from helpers.spectral_alignment.layers import (
@@ -208,12 +209,11 @@ def _checked_samples(X, f, widths):
 
 
 def _checked_run(steps, lr, record) -> np.ndarray:
-    if isinstance(steps, bool) or steps % 1 != 0 or steps < 0:
-        raise ValueError(f"steps must be a whole number >= 0, got {steps!r}")
+    steps = whole_number(steps, "steps", 0)
     if not 0 < lr < np.inf:
         raise ValueError(f"lr must be positive and finite, got {lr!r}")
     if record is None:
-        return np.unique([0, int(steps)])
+        return np.unique([0, steps])
     marks = np.asarray(record)
     if (
         marks.ndim != 1

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.core.checks import whole_number
 from helpers.core.randomness import spawn
 from helpers.spectral_alignment.coverage import (
     coverage_deficit,
@@ -129,11 +130,10 @@ def two_rings(m: int, ratio: float) -> np.ndarray:
     >>> two_rings(1, 0.5).tolist()
     [[1.0, 0.0], [0.5, 0.0]]
     """
-    if isinstance(m, bool) or m % 1 != 0 or m < 1:
-        raise ValueError(f"m must be a whole number >= 1, got {m!r}")
+    m = whole_number(m, "m")
     if not 0 < ratio < np.inf:
         raise ValueError(f"ratio must be positive and finite, got {ratio!r}")
-    angles = 2 * np.pi * np.arange(int(m)) / m
+    angles = 2 * np.pi * np.arange(m) / m
     ring = np.column_stack([np.cos(angles), np.sin(angles)])
     return np.vstack([ring, ratio * ring])
 

@@ -114,4 +114,5 @@ def test_the_edition_is_written(tmp_path, capsys):
     assert student.main([str(tmp_path)]) == 0
     assert len(list(tmp_path.rglob("*.ipynb"))) == len(CHAPTERS)
     assert (tmp_path / "book" / "data").is_dir()
+    assert (tmp_path / "book" / "ledger.yml").is_file()
     assert "chapters without solutions" in capsys.readouterr().out
