@@ -47,7 +47,7 @@ def reached_files(sources: Iterable[str], roots: Roots) -> set[Path]:
     >>> code = "from helpers.core.linalg import numerical_rank"
     >>> found = reached_files([code], {root: frozenset({"helpers"})})
     >>> sorted(f.name for f in found if f.name != "__init__.py")
-    ['linalg.py', 'tolerances.py']
+    ['checks.py', 'linalg.py', 'tolerances.py']
     """
     frozen = tuple(roots.items())
     found: set[Path] = set()
