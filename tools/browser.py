@@ -190,6 +190,18 @@ def check_formulas_fit(visit):
         yield f"formula does not fit, break it into lines: {formula}"
 
 
+def check_code_fits(visit):
+    """On a desktop no line of a code cell is cut off at the edge."""
+    wide = visit.tab.evaluate(
+        """() => [...document.querySelectorAll('div.cell_input pre')]
+        .filter(e => e.checkVisibility() && e.scrollWidth > 1
+          + Math.max(e.clientWidth, e.parentElement.clientWidth))
+        .map(e => e.textContent.trim().slice(0, 60))"""
+    )
+    for code in wide:
+        yield f"code does not fit the column, shorten its lines: {code}"
+
+
 def check_accessible(visit, rules: str = ""):
     """axe-core: nothing serious or critical."""
     visit.tab.add_script_tag(path=str(AXE))
@@ -331,6 +343,7 @@ CHECKS = [
     check_one_search_box,
     check_fits,
     check_formulas_fit,
+    check_code_fits,
     check_accessible,
     check_figures,
 ]

@@ -58,6 +58,8 @@ unequal_teachers
     Teachers whose neurons differ: whom to copy, and what a change does.
 empirical
     The loss of a finite sample, its minimiser, and what the sample costs.
+matches
+    Students that reproduce examples exactly: equations, starts and ends.
 inputs
     Input laws that are not Gaussian, as samples and as rules.
 training

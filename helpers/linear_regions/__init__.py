@@ -20,6 +20,8 @@ limits
     What sums of waves converge to, corner by corner.
 representable
     Which functions are limits, and how far the others stay away.
+frequencies
+    What a fold costs in energy, and which frequencies waves hold.
 peak_fits
     Best fits by peaks alone, and by blocks between affine maps.
 pictures

@@ -163,6 +163,12 @@ BROWSER = {
         '<div class="math">\\[' + "x+" * 80 + "x\\]</div>",
         "break it into lines",
     ),
+    "code that is cut off": (
+        '<div class="cell_input"><div class="highlight"><pre tabindex="0">'
+        + "x = " * 60
+        + "1</pre></div></div>",
+        "shorten its lines",
+    ),
     "pale text": (
         '<p style="color: #bbb; background: #fff">pale</p>',
         "color-contrast",
