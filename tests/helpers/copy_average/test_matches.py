@@ -127,22 +127,18 @@ def test_frozen_weights_are_not_written_to():
     assert first.tolist() == again.tolist()
 
 
-@given(SEEDS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 20))
+@given(SEEDS, st.integers(1, 2), st.integers(2, 4), st.integers(1, 14))
 @settings(max_examples=30, deadline=None)
 def test_the_rank_is_the_smaller_number(seed, n, d, m):
-    """At weights without accidents; two equal neurons lose d + 1 of it."""
+    """At well separated neurons; two equal ones lose d + 1 of it."""
     rng = np.random.default_rng(seed)
-    W, a = 2 * rng.normal(size=(n, d)), rng.choice([-1.0, 1.0], size=n)
+    turned = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    W, a = turned[:n] * np.arange(1, n + 1)[:, None], np.ones(n)
     X = rng.normal(size=(m, d))
-    near = np.abs(W[:, None] - W).sum(-1) + np.abs(W[:, None] + W).sum(-1)
-    if n > 1 and near[~np.eye(n, dtype=bool)].min() < 1:
-        return
     J = network_jacobian(W, a, X)
     assert numerical_rank(J, ROUNDING).rank == min(m, n * (d + 1))
-    if n > 1:
-        W[1] = W[0]
-        J = network_jacobian(W, a, X)
-        assert numerical_rank(J, ROUNDING).rank <= min(m, n * (d + 1) - d - 1)
+    J = network_jacobian(np.repeat(W[:1], n, axis=0), a, X)
+    assert numerical_rank(J, ROUNDING).rank == min(m, d + 1)
 
 
 def test_no_match_on_one_example_more_than_weights():
@@ -238,7 +234,7 @@ def test_ends_are_what_they_say():
 
 
 def test_chosen_is_the_first_match_or_the_best():
-    residual = np.array([[0.5, 0.0, 0.0], [0.3, 0.1, 0.2]])
+    residual = np.array([[0.5, 1e-9, 0.0], [0.3, 0.1, 0.2]])
     rows, columns = Ends(residual, residual, residual).chosen
     assert rows.tolist() == [0, 1] and columns.tolist() == [1, 1]
 
