@@ -114,12 +114,12 @@ def cancelling_pairs(
 ) -> Student:
     r"""A student of nearly cancelling pairs that nearly has the labels ``y``.
 
-    .. math:: f_A(x)=\sum_i\Big[
+    .. math:: \begin{gathered} f_A(x)=\sum_i\Big[
         \big(A+\tfrac{\alpha_i}2\big)\,
-        \sigma\big((w_i+\tfrac{u_i}{2A})\cdot x\big)
+        \sigma\big((w_i+\tfrac{u_i}{2A})\cdot x\big)\\
         -\big(A-\tfrac{\alpha_i}2\big)\,
         \sigma\big((w_i-\tfrac{u_i}{2A})\cdot x\big)\Big]
-        \;\big[+A\,\sigma(\tfrac cA\cdot x)\big]
+        \;\Big[+A\,\sigma\big(\tfrac cA\cdot x\big)\Big] \end{gathered}
 
     Parameters
     ----------
